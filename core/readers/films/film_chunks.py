@@ -79,7 +79,8 @@ def png_skeleton(data: memoryview) -> Skeleton:
             width, height, depth, colour = struct.unpack_from(">IIBB", body)
             check_claim(width, height)
         elif kind == b"acTL":
-            raise _frames("This is an animated PNG")
+            what = "This is an animated PNG: several frames"
+            raise Refused("IMAGE_FRAMES", what, "save the one frame you need")
         elif kind == b"eXIf":
             orientation = _orientation(bytes(body))
         elif kind in PNG_TEXTS:

@@ -133,36 +133,29 @@ def show(stored: Stored, display: Display) -> tuple[Pixels, Notice | None]:
         raise damaged()
     first, last = display.padding or (1, 0)
     outside = (steps >= first) & (steps <= last)
-    shares, notice = _shares(values, stored, outside, display)
+    voi, notice = display.voi, None
+    if isinstance(voi, Lut):
+        text = "the film's own table decides which values are black and white"
+        shares, notice = voi.apply(values) / voi.top, Notice(NoticeCode.WINDOW, text)
+    elif voi is not None:
+        text = f"the film's own window was used: centre {voi.centre:g}, width {voi.width:g}"
+        shares, notice = voi.apply(values), Notice(NoticeCode.WINDOW, text)
+    else:
+        if display.whole is not None:
+            there, with_notice = display.rescaled(np.array(display.whole, np.float64)), False
+        else:
+            # The values that occur and are part of the film; all, where none is.
+            occurs = np.zeros(len(values), np.bool_)
+            occurs[stored.astype(np.int32).ravel() - int(stored.min())] = True
+            part = values[occurs & ~outside]
+            there, with_notice = part if part.size else values, True
+        least, high = float(there.min()), float(there.max())
+        shares = np.clip((values - least) / max(high - least, FLAT), 0, 1)
+        text = f"{display.bits} bits per pixel: values, {least:g} to {high:g}, "
+        if with_notice:
+            notice = Notice(NoticeCode.WINDOW, text + "were spread over black to white")
     if display.inverted:
         shares = 1 - shares
     shares[outside] = 0
     table = np.rint(shares * 255).astype(np.uint8)
     return table[stored.astype(np.int32) - low], notice
-
-
-def _shares(
-    values: Float, stored: Stored, outside: npt.NDArray[np.bool_], display: Display
-) -> tuple[Float, Notice | None]:
-    """Return the share of white of each step, and what to say."""
-    voi = display.voi
-    if isinstance(voi, Lut):
-        text = "the film's own table decides which values are black and white"
-        return voi.apply(values) / voi.top, Notice(NoticeCode.WINDOW, text)
-    if voi is not None:
-        text = f"the film's own window was used: centre {voi.centre:g}, width {voi.width:g}"
-        return voi.apply(values), Notice(NoticeCode.WINDOW, text)
-    if display.whole is not None:
-        there, with_notice = display.rescaled(np.array(display.whole, np.float64)), False
-    else:
-        # The values that occur and are part of the film; all, where none is.
-        occurs = np.zeros(len(values), np.bool_)
-        occurs[stored.astype(np.int32).ravel() - int(stored.min())] = True
-        part = values[occurs & ~outside]
-        there, with_notice = part if part.size else values, True
-    low, high = float(there.min()), float(there.max())
-    shares = np.clip((values - low) / max(high - low, FLAT), 0, 1)
-    text = f"{display.bits} bits per pixel: values, {low:g} to {high:g}, "
-    return shares, Notice(
-        NoticeCode.WINDOW, text + "were spread over black to white"
-    ) if with_notice else None

@@ -16,7 +16,7 @@ from core import defaults
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.arrow import array_of_column
-from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, text_array
+from core.readers.formats.contents import Contents, FileBytes, is_text, text_array
 from core.readers.formats.encoding import (
     Dialect,
     decode,
@@ -188,7 +188,12 @@ def read_csv(source: FileBytes, *, history: bool = False, text: bool = False) ->
     if table.num_rows == 0:
         raise Refused("EMPTY", "A header and no rows", "give at least one row of scores")
     columns = {name: array_of_column(table.column(i), name) for i, name in enumerate(names)}
-    columns, dropped = _without_trailing(columns)
+    # A separator at the end of each line makes an empty last column.
+    last = list(columns)[-1]
+    if len(columns) > 1 and is_text(columns[last]) and not np.any(columns[last] != ""):
+        del columns[last]
+        what = "a separator ends each line; the empty last column was left out"
+        notices.append(Notice(NoticeCode.DIALECT, what))
     contents = Contents(
         "csv",
         columns,
@@ -196,7 +201,7 @@ def read_csv(source: FileBytes, *, history: bool = False, text: bool = False) ->
         headed=headed,
         printed=True,
         first_line=dialect.skip + headed + 1,
-        notices=(*notices, *dropped),
+        notices=tuple(notices),
     )
     contents = contents if text else _with_matrices(contents)
     # A number too large for float64 is refused: the parser turned it into infinity.
@@ -358,14 +363,3 @@ def _lists(cells: list[str]) -> list[object]:
     except (ValueError, RecursionError):
         return []
     return out if all(isinstance(item, list) for item in out) else []
-
-
-def _without_trailing(columns: dict[str, Entry]) -> tuple[dict[str, Entry], list[Notice]]:
-    """Drop the empty last column that a separator at the end of each line makes."""
-    last = list(columns)[-1]
-    cells = columns[last]
-    if len(columns) > 1 and is_text(cells) and not np.any(cells != ""):
-        del columns[last]
-        text = "a separator ends each line; the empty last column was left out"
-        return columns, [Notice(NoticeCode.DIALECT, text)]
-    return columns, []

@@ -448,7 +448,7 @@ def contents_of_json(tree: object, records: str | None = None) -> Contents:
     refuse_bin_history(first if isinstance(first, dict) else ())
     table = table_of(tree)
     if table is None:
-        contents = contents_of("json", tree, _as_is, printed=True)
+        contents = contents_of("json", tree, lambda node: node, printed=True)
     else:
         refuse_bin_history(table.cells)
         contents = contents_of_cells("json", table.cells, table.lacking, printed=True)
@@ -482,7 +482,9 @@ def _document(source: FileBytes) -> tuple[_Document, list[Notice]]:
     try:
         tree = _value(text)
     except json.JSONDecodeError as error:
-        if by_line or _goes_on(error):
+        # Valid up to the end of a line, and another value follows below: one value a line.
+        before = error.doc[: error.pos].rstrip(" \t\r")
+        if by_line or (error.msg == "Extra data" and before.endswith("\n")):
             return _lines(text), notices
         raise _invalid(error) from error
     except (ValueError, RecursionError) as error:
@@ -492,12 +494,6 @@ def _document(source: FileBytes) -> tuple[_Document, list[Notice]]:
 
 def _value(text: str) -> object:
     return json.loads(text, object_pairs_hook=_pairs)
-
-
-def _goes_on(error: json.JSONDecodeError) -> bool:
-    """Whether text was valid up to the end of a line, and another value follows below."""
-    before = error.doc[: error.pos].rstrip(" \t\r")
-    return error.msg == "Extra data" and before.endswith("\n")
 
 
 def _is_row(tree: object) -> bool:
@@ -540,10 +536,6 @@ def _invalid(error: Exception, location: str = "") -> Refused:
             what = f"The file is cut off after {len(error.doc):,} characters"
             return Refused("HEADER_PARSE", what, "copy or download it again", location)
     return Refused("HEADER_PARSE", "Not valid JSON, or nested too deeply", REMEDY, location)
-
-
-def _as_is(node: object) -> object:
-    return node
 
 
 def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -63,7 +63,16 @@ def array_of(data: memoryview, location: str, *, text: bool = False) -> Entry:
     start += length
     dtype, fortran, shape = _fields(header, location)
     if text and dtype == np.dtype(object):
-        return _text(data[start:], shape, location)
+        # Texts lie in a pickle; whatever else lies there is refused alike.
+        try:
+            node, end = load(data[start:])
+        except Refused:
+            node, end = None, 0
+        array = settle(node)
+        plain = isinstance(array, np.ndarray) and is_text(array) and array.shape == shape
+        if not plain or end < data.nbytes - start:
+            check_dtype(np.dtype(object), location)
+        return array  # type: ignore[return-value]
     check_dtype(dtype, location)
     expected = math.prod(shape) * dtype.itemsize  # Python integers: the product cannot overflow
     present = data.nbytes - start
@@ -76,19 +85,6 @@ def array_of(data: memoryview, location: str, *, text: bool = False) -> Entry:
         raise Refused("TRAILING", what, "remove what follows the array: save it again", location)
     flat = np.frombuffer(data, dtype=dtype, count=math.prod(shape), offset=start)
     return native(flat.reshape(shape, order="F" if fortran else "C"))
-
-
-def _text(data: memoryview, shape: tuple[int, ...], location: str) -> Entry:
-    """Return an array of texts from its pickle; whatever else lies there is refused alike."""
-    try:
-        node, end = load(data)
-    except Refused:
-        node, end = None, 0
-    array = settle(node)
-    plain = isinstance(array, np.ndarray) and is_text(array) and array.shape == shape
-    if not plain or end < data.nbytes:
-        check_dtype(np.dtype(object), location)
-    return array  # type: ignore[return-value]
 
 
 def _fields(text: str, location: str) -> tuple[np.dtype[np.generic], bool, tuple[int, ...]]:

@@ -35,6 +35,7 @@ from core.readers.predictions.parts import counted, listed
 from core.readers.predictions.questions import ReadChoice, undecided
 
 WORKBOOK: Final = "xl/workbook.xml"
+WORKBOOK_LINKS: Final = "xl/_rels/workbook.xml.rels"
 LINK: Final = re.compile(r"\{http://[^}]*/officeDocument/[^}]*relationships\}id")  # or strict
 MOST_SHEETS: Final = 8  # that are offered
 MOST_TITLES: Final = 5  # lines of one cell above a table
@@ -60,7 +61,7 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
         UNDECIDED: several sheets hold cells. AMBIGUOUS_KEYS: there is no such sheet. EMPTY,
         FORMAT_UNKNOWN, or any code of `core.readers.formats.csv_file`.
     """
-    links = {str(e.get("Id")): str(e.get("Target")) for e in _xml(archive, _rels(WORKBOOK))}
+    links = {str(e.get("Id")): str(e.get("Target")) for e in _xml(archive, WORKBOOK_LINKS)}
     members = {}
     for sheet in _xml(archive, WORKBOOK).iter():
         link = next((value for key, value in sheet.items() if LINK.fullmatch(key)), "")
@@ -87,11 +88,6 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
         ]
         raise undecided(f"The workbook holds {len(rows)} sheets: {listed(list(rows))}", *choices)
     return _as_table(*next(iter(rows.values())))
-
-
-def _rels(part: str) -> str:
-    folder, _, name = part.rpartition("/")
-    return f"{folder}/_rels/{name}.rels"
 
 
 def _xml(archive: Archive, name: str) -> ElementTree.Element:

@@ -212,7 +212,17 @@ def _of_ranks(files: Sequence[FileBytes]) -> Contents:
             own = contents.batches or contents.entries
             alone = len(own) == 1 < len(by_name)  # as scores and labels in files of their own
             entries |= {name: next(iter(own.values()))} if alone else own
-        _check_rank(entries, pieces, numbered[rank])
+        file = numbered[rank]  # a file of the rank, to name
+        lengths = {len(entry) if entry.ndim else 0 for entry in entries.values()}
+        if len(lengths) > 1:
+            what = f"Arrays of one shard differ in length: {', '.join(map(str, sorted(lengths)))}"
+            raise Refused("LENGTH_MISMATCH", what, "give one label for each row", file=file.name)
+        shapes = [
+            {key: (e.shape[1:], is_text(e)) for key, e in p.items()} for p in (entries, *pieces)
+        ]
+        if shapes[0] != shapes[-1]:
+            what = "The arrays of this shard are unlike those of the first"
+            raise Refused("CLASSES", what, ALIKE, file=file.name)
         pieces.append(entries)
     assert first is not None
     joined = {key: np.concatenate([piece[key] for piece in pieces]) for key in pieces[0]}
@@ -223,19 +233,6 @@ def _of_ranks(files: Sequence[FileBytes]) -> Contents:
     notices = (*first.notices, Notice(NoticeCode.KEYS_GUESSED, text))
     named = first.named or len(by_name) > 1
     return replace(first, entries=joined, batches=None, named=named, notices=notices)
-
-
-def _check_rank(
-    entries: Mapping[str, Entry], before: Sequence[Mapping[str, Entry]], file: FileBytes
-) -> None:
-    lengths = {len(entry) if entry.ndim else 0 for entry in entries.values()}
-    if len(lengths) > 1:
-        what = f"Arrays of one shard differ in length: {', '.join(map(str, sorted(lengths)))}"
-        raise Refused("LENGTH_MISMATCH", what, "give one label for each row", file=file.name)
-    shapes = [{key: (e.shape[1:], is_text(e)) for key, e in p.items()} for p in (entries, *before)]
-    if shapes[0] != shapes[-1]:
-        what = "The arrays of this shard are unlike those of the first"
-        raise Refused("CLASSES", what, ALIKE, file=file.name)
 
 
 def _once(

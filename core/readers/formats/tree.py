@@ -202,9 +202,12 @@ def _width(cell: object) -> int:
     return cell.size if cell.ndim else 1
 
 
-def _folds(tree: object) -> list[Row]:
-    """Return what is held of each fold of a cross-validation, if it is of different rows."""
-    items = tree if isinstance(tree, dict) else {}
+def _folds(node: object) -> list[Row]:
+    """Return folds of different rows: mappings called fold 0 and so on, in a mapping of their own.
+
+    Folds with equal labels, or names of rows that occur in several, are of the same rows.
+    """
+    items = node if isinstance(node, dict) else {}
     rows = [row for row in items.values() if isinstance(row, dict)]
     called = all(re.fullmatch(r"(?i)(cv)?[\W_]*fold[\W_]*\d+", key) for key in items)
     if len(rows) < 2 or len(rows) < len(items) or not called:
@@ -354,7 +357,8 @@ def _of_pairs(pairs: list[Pair], *, several: bool) -> FlatTree:
     if count not in PARTS:
         if whole is None:
             what = f"The {count} pairs of arrays are not batches: their rows or columns differ"
-            raise Refused("PICKLE_SHAPE", what, REMEDY, f"pair {_odd(pairs)}")
+            unlike = (i for i, pair in enumerate(pairs) if join_pairs([pairs[0], pair]) is None)
+            raise Refused("PICKLE_SHAPE", what, REMEDY, f"pair {next(unlike, count - 1)}")
         return FlatTree(named_pair(whole), joined=[count], named=False)
     entries = {
         f"{part}.{name}": array
@@ -363,13 +367,6 @@ def _of_pairs(pairs: list[Pair], *, several: bool) -> FlatTree:
     }
     both = several and count > 1 and whole and like_batches([len(a) for a, _ in pairs])
     return FlatTree(entries, named=False, batches=named_pair(whole) if both and whole else None)
-
-
-def _odd(pairs: list[Pair]) -> int:
-    """Return the first pair that does not go with the one at the start."""
-    return next(
-        (i for i, pair in enumerate(pairs) if join_pairs([pairs[0], pair]) is None), len(pairs) - 1
-    )
 
 
 def named_pair(pair: Pair) -> dict[str, Entry]:

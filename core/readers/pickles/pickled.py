@@ -509,10 +509,6 @@ def _scalar(dtype: object, raw: object) -> object:
     return build_array(raw, dtype, (), "C").item()
 
 
-def _from_buffer(raw: object, dtype: object, shape: object, order: object) -> Entry:
-    return build_array(raw, dtype, shape, order)
-
-
 def _encode(text: object, encoding: object) -> bytes:
     """Protocol 2 stores bytes as text in Latin-1."""
     if not isinstance(text, str) or encoding != "latin1":
@@ -525,7 +521,7 @@ def _no_bytes() -> bytes:
 
 
 RECONSTRUCT, SCALAR = Guard(StoredArray), Guard(_scalar)
-FROM_BUFFER, DTYPE = Guard(_from_buffer), Guard(StoredType)
+FROM_BUFFER, DTYPE = Guard(build_array), Guard(StoredType)
 GLOBALS: Mapping[tuple[str, str], object] = {
     ("numpy", "ndarray"): NDARRAY,
     ("numpy", "dtype"): DTYPE,

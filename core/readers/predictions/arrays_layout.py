@@ -229,13 +229,6 @@ def _part(
             what = f"{part.labels_name} holds more than two values, or others than 0/1, True/False"
             raise ambiguous(what, "give an array of 0 and 1 with --correct-key")
         return judged_part(part, values, answers)
-    return _answered(part, answers, chosen, options)
-
-
-def _answered(
-    part: SplitArrays, answers: Entry | None, chosen: NamedEntry, options: ReadOptions
-) -> SplitArrays:
-    """Return the part as one of stated confidences where its scores are that."""
     top = chosen.role is Role.CONFIDENCE
     if not top and answers is not None and is_unit_list(part.scores):
         declared = options.scores

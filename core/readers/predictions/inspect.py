@@ -156,9 +156,9 @@ def _choices(contents: Contents) -> tuple[tuple[str, ...], tuple[str, ...], tupl
     entries = contents.entries
     shapes = (1,) if contents.table else (1, 2)
     numbers = [n for n, e in entries.items() if not is_text(e) and e.ndim in shapes]
-    floats = [
-        n for n in numbers if entries[n].dtype.kind in "fiu" and _could_score(entries[n], contents)
-    ]
+    whole = [n for n in numbers if entries[n].dtype.kind in "iu"]
+    wide = [] if contents.table else [n for n in whole if entries[n].ndim == 2]
+    floats = [n for n in numbers if entries[n].dtype.kind == "f" or n in wide]
     labels = [n for n, e in entries.items() if e.ndim in shapes and _could_label(e)]
     ids = [n for n, e in entries.items() if e.ndim == 1 and e.dtype.kind in "Oiu"]
     first = MAX_COLUMNS
@@ -168,10 +168,6 @@ def _choices(contents: Contents) -> tuple[tuple[str, ...], tuple[str, ...], tupl
     several = contents.table and 1 < len(truths) <= MAX_COLUMNS
     together = [",".join(truths)] if several else []
     return tuple(floats[:first]), (*labels[:first], *together), tuple(ids[:first])
-
-
-def _could_score(entry: Entry, contents: Contents) -> bool:
-    return entry.dtype.kind == "f" or (entry.ndim == 2 and not contents.table)
 
 
 def _could_label(entry: Entry) -> bool:

@@ -308,7 +308,9 @@ def _interpret(
         raise NeedsChoice(refusal, inspect(contents, layout.roles, chosen)) from refusal
     verdict = splits[chosen.part.split].verdict
     inspection = inspect(contents, layout.roles, chosen, verdict, describe(prepared, verdict))
-    offers = _offers(splits[chosen.part.split], added, layout)
+    ready = splits[chosen.part.split]
+    n_classes = 0 if ready.task is Task.MULTILABEL else len(ready.class_names)
+    offers = find_offers(ready.prepared.part, added, layout.roles, n_classes)
     inspection = replace(
         inspection,
         belonging=belonging(offers, chosen.part),
@@ -336,13 +338,6 @@ def _interpret(
     return InterpretedFile(splits, tuple(dict.fromkeys(notices)), inspection, recipe)
 
 
-def _offers(
-    ready: JudgedSplit, added: LabelAndTableFiles, layout: FileLayout
-) -> tuple[GroupOffer, ...]:
-    n_classes = 0 if ready.task is Task.MULTILABEL else len(ready.class_names)
-    return find_offers(ready.prepared.part, added, layout.roles, n_classes)
-
-
 def _of_pairs(contents: Contents, options: ReadOptions) -> Contents:
     """Return the parts of a list of pairs, or its batches as one part, as the user says."""
     records = contents.table and contents.printed  # of JSON: each is a row, whatever it holds
@@ -352,16 +347,13 @@ def _of_pairs(contents: Contents, options: ReadOptions) -> Contents:
     if contents.batches is None or options.pairs is PairMeaning.PARTS or records:
         return contents
     if options.pairs is None:
+        items = "scores and labels" if _in_parts(contents) else "arrays"
         raise undecided(
-            f"A list of {_list_of(contents)}: batches of one part, or {_as_it_stands(contents)}",
+            f"A list of {items}: batches of one part, or {_as_it_stands(contents)}",
             ReadChoice("batches, joined one after the other", {"pairs": PairMeaning.BATCHES}),
             ReadChoice(_as_it_stands(contents), {"pairs": PairMeaning.PARTS}),
         )
     return replace(contents, entries=contents.batches, batches=None, table=False)
-
-
-def _list_of(contents: Contents) -> str:
-    return "scores and labels" if _in_parts(contents) else "arrays"
 
 
 def _as_it_stands(contents: Contents) -> str:

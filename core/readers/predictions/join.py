@@ -67,12 +67,29 @@ def attach_labels(
     if part.ids is None or label_list.shared:
         part = replace(part, ids=_same_column(part, label_list.shared or label_list.id_column))
     if part.ids is not None and label_list.ids is not None:
-        rows, match_notices = _match(part.ids, label_list.ids)
+        # The row of the label file for each row of the scores.
+        row_ids, known = part.ids.tolist(), label_list.ids.tolist()
+        _refuse_twice(row_ids, "the scores")
+        row_ids, known = cut_alike(row_ids, known)
+        at = {name: row for row, name in enumerate(known)}
+        if len(at) < len(known):
+            needed = set(row_ids)
+            _refuse_twice([name for name in known if name in needed], "the label file")
+        missing = [str(name) for name in row_ids if name not in at]
+        if missing:
+            what = f"{len(missing)} of {len(row_ids)} rows have no label: {listed(missing)}"
+            raise Refused("LENGTH_MISMATCH", what, "add their labels, or check the id columns")
+        rows = np.array([at[name] for name in row_ids])
+        extra = len(known) - len(row_ids)
+        if extra:
+            text = f"the label file holds {len(known)} rows"
+            text += f"; {extra} not in the scores were left out"
+            notices.append(Notice(NoticeCode.KEYS_GUESSED, text))
         if np.array_equal(rows, np.arange(len(rows))) and _numbers_rows(label_list.ids):
             part = replace(part, guesses=_orders(part, None))  # both only count their rows
         elif label_list.shared is not None and len(labels) == len(rows):
             part = replace(part, guesses=_orders(part, label_list))
-        return replace(part, labels=labels[rows], label_rows=rows), (*notices, *match_notices)
+        return replace(part, labels=labels[rows], label_rows=rows), tuple(notices)
     _check_counts(part, labels)
     if label_list.ids is not None and _numbers_rows(label_list.ids):
         rows = label_list.ids.astype(np.int64).argsort()
@@ -138,27 +155,6 @@ def _same_column(part: SplitArrays, name: str | None) -> Entry | None:
     if entry is None or not (part.contents.headed and is_text(entry) | is_whole(entry)):
         return part.ids
     return id_text(entry if part.rows is None else entry[part.rows])
-
-
-def _match(ids: Entry, others: Entry) -> tuple[Entry, list[Notice]]:
-    """Return for each row of the scores the row of its label."""
-    row_ids, known = ids.tolist(), others.tolist()
-    _refuse_twice(row_ids, "the scores")
-    row_ids, known = cut_alike(row_ids, known)
-    at = {name: row for row, name in enumerate(known)}
-    if len(at) < len(known):
-        needed = set(row_ids)
-        _refuse_twice([name for name in known if name in needed], "the label file")
-    missing = [str(name) for name in row_ids if name not in at]
-    if missing:
-        what = f"{len(missing)} of {len(row_ids)} rows have no label: {listed(missing)}"
-        raise Refused("LENGTH_MISMATCH", what, "add their labels, or check the id columns")
-    rows = np.array([at[name] for name in row_ids])
-    extra = len(known) - len(row_ids)
-    if extra:
-        text = f"the label file holds {len(known)} rows; {extra} not in the scores were left out"
-        return rows, [Notice(NoticeCode.KEYS_GUESSED, text)]
-    return rows, []
 
 
 def cut_alike(row_ids: list[object], known: list[object]) -> tuple[list[object], list[object]]:

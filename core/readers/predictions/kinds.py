@@ -69,7 +69,19 @@ def decide(
         PROB_SUM or PROB_RANGE, naming the option that decides.
     """
     if shape.top_label or CONFIDENCE in (declared, hint):
-        return _confidence(declared, survey, shape, name)
+        if not shape.top_label:
+            what = "Confidences need the answer given beside them"
+            raise Refused("AMBIGUOUS_KEYS", what, "add a column with the predicted class", name)
+        if declared not in (None, CONFIDENCE):
+            what = f"A list of confidences was declared as {declared}"
+            remedy = "give scores for every class, or --scores confidence"
+            raise Refused("CLASSES", what, remedy, name)
+        if not shape.unlabelled and not (survey.low >= 0 and survey.high <= 1):
+            if _like_percent(survey):
+                raise _percent(survey)
+            low, high = (survey.low, survey.low_at), (survey.high, survey.high_at)
+            raise _range(*(low if survey.low < 0 else high), "")
+        return KindVerdict(kind=CONFIDENCE, reason="a confidence beside the answer given")
     if declared is not None:
         return _checked(declared, SAID, survey, shape, name)
     # One-hot rows beside values in [0, 1] that do not sum to one: a score for each label.
@@ -214,25 +226,6 @@ def _checked(
         renormalise=True,
         notices=(Notice(NoticeCode.RENORMALISED, text),),
     )
-
-
-def _confidence(
-    declared: ScoreKind | None, survey: Survey, shape: KindEvidence, name: str
-) -> KindVerdict:
-    if not shape.top_label:
-        what = "Confidences need the answer given beside them"
-        raise Refused("AMBIGUOUS_KEYS", what, "add a column with the predicted class", name)
-    if declared not in (None, CONFIDENCE):
-        what = f"A list of confidences was declared as {declared}"
-        raise Refused("CLASSES", what, "give scores for every class, or --scores confidence", name)
-    if not shape.unlabelled and not (survey.low >= 0 and survey.high <= 1):
-        if _like_percent(survey):
-            raise _percent(survey)
-        below = survey.low < 0
-        raise _range(
-            survey.low if below else survey.high, survey.low_at if below else survey.high_at, ""
-        )
-    return KindVerdict(kind=CONFIDENCE, reason="a confidence beside the answer given")
 
 
 def _like_percent(survey: Survey) -> bool:

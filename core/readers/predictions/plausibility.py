@@ -183,7 +183,33 @@ def mapping_question(ready: JudgedSplit) -> Question | None:
     if not labels.texts or not ready.labelled:
         return None
     if ready.task is Task.MULTICLASS and not labels.by_name:
-        return _permuted(ready)
+        texts = ready.prepared.labels.texts
+        if len(ready.prepared.scores) < ENOUGH or len(texts) > MOST_CLASSES:
+            return None
+        scores = ready.prepared.scores
+        best = _by_rows(np.argmax, scores)
+        rival = _shifted(best, ready.labels, texts) or _rival(best, ready.labels, len(texts))
+        if rival is None:
+            return None
+        own, other, columns, table = rival
+        # The label that each column stands for where they are assigned as they agree best.
+        names = [""] * len(texts)
+        for label, column in enumerate(columns.tolist()):
+            names[column] = texts[label]
+        present = np.flatnonzero(table.sum(axis=1) > 0)
+        counted_from_0 = texts == tuple(str(k) for k in range(len(texts)))
+        if counted_from_0 and np.all(columns[present] == present - 1):
+            names = [str(k + 1) for k in range(len(texts))]
+        taken, better = classes_text(texts), classes_text(tuple(names))
+        what = (
+            f"Labels in the order of the columns are right in {100 * own.value:.0f} % of rows,"
+            f" in another order in {100 * other.value:.0f} %"
+        )
+        return undecided(
+            what,
+            ReadChoice(f"columns stand for {listed(texts)}", {"classes": taken}),
+            ReadChoice(f"columns stand for {listed(names)}", {"classes": better}),
+        )
     single = ready.prepared.scores.ndim == 1  # its name may say something else than its class
     if ready.task is not Task.BINARY or (labels.by_name and not single):
         return None
@@ -199,36 +225,6 @@ def mapping_question(ready: JudgedSplit) -> Question | None:
             f"{first}, then {second}: mostly wrong", {"classes": classes_text((first, second))}
         ),
         ReadChoice(f"{second}, then {first}", {"classes": classes_text((second, first))}),
-    )
-
-
-def _permuted(ready: JudgedSplit) -> Question | None:
-    texts = ready.prepared.labels.texts
-    if len(ready.prepared.scores) < ENOUGH or len(texts) > MOST_CLASSES:
-        return None
-    scores = ready.prepared.scores
-    best = _by_rows(np.argmax, scores)
-    rival = _shifted(best, ready.labels, texts) or _rival(best, ready.labels, len(texts))
-    if rival is None:
-        return None
-    own, other, columns, table = rival
-    # The label that each column stands for where they are assigned as they agree best.
-    names = [""] * len(texts)
-    for label, column in enumerate(columns.tolist()):
-        names[column] = texts[label]
-    present = np.flatnonzero(table.sum(axis=1) > 0)
-    counted_from_0 = texts == tuple(str(k) for k in range(len(texts)))
-    if counted_from_0 and np.all(columns[present] == present - 1):
-        names = [str(k + 1) for k in range(len(texts))]
-    taken, better = classes_text(texts), classes_text(tuple(names))
-    what = (
-        f"Labels in the order of the columns are right in {100 * own.value:.0f} % of rows,"
-        f" in another order in {100 * other.value:.0f} %"
-    )
-    return undecided(
-        what,
-        ReadChoice(f"columns stand for {listed(texts)}", {"classes": taken}),
-        ReadChoice(f"columns stand for {listed(names)}", {"classes": better}),
     )
 
 

@@ -134,7 +134,13 @@ def kind_beside_answer(
         UNDECIDED: both could be, or neither, or the name says one and the values the other.
     """
     answer_texts = id_text(answers).tolist()
-    classes = _classes(answer_texts, [] if labels is None else id_text(labels).tolist())
+    # Classes are those of answers and labels; of the answers alone where both have two words.
+    known = [] if labels is None else id_text(labels).tolist()
+    spelled = {folded(name): name for name in (*known, *answer_texts)}
+    mine = sorted({folded(name) for name in answer_texts})
+    theirs = sorted({folded(name) for name in known})
+    foreign = not set(mine) & set(theirs) and meanings(mine) and meanings(theirs)
+    classes = [spelled[key] for key in (mine if foreign else sorted(spelled))]
     if class_at(stated_word(name), classes) is not None and len(classes) == 2:
         return ScoreKind.PROBABILITIES
     confident = float(scores.min()) >= 1.0 / max(2, len(classes)) - ROUNDING
@@ -152,16 +158,6 @@ def kind_beside_answer(
             f"{name} goes down to {float(scores.min()):.3g} beside {len(classes)} classes: {least}"
         )
     raise undecided(what, *choices)
-
-
-def _classes(answers: Sequence[str], labels: Sequence[str]) -> list[str]:
-    """Return the classes of a file, each spelled in one way; two by meaning count as two."""
-    spelled = {folded(name): name for name in (*labels, *answers)}
-    mine = sorted({folded(name) for name in answers})
-    theirs = sorted({folded(name) for name in labels})
-    if not set(mine) & set(theirs) and meanings(mine) and meanings(theirs):
-        return [spelled[key] for key in mine]
-    return [spelled[key] for key in sorted(spelled)]
 
 
 def _divides(scores: Entry, answer_texts: Sequence[str], classes: Sequence[str]) -> bool:

@@ -109,8 +109,9 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     Refused
         DTYPE, EMPTY, CLASSES, LENGTH_MISMATCH, LABEL_..., NONFINITE, AMBIGUOUS_KEYS.
     """
-    if options.unlabelled:
-        part = _without_labels(part)
+    if options.unlabelled:  # the answers, or zeros, stand for the labels
+        stand_in = np.zeros(len(part.scores) if part.scores.ndim else 0, np.int64)
+        part = replace(part, labels=stand_in if part.predicted is None else part.predicted)
     part, member_notices = _of_members(_in_declared_order(part, options), options)
     assert part.labels is not None
     part, uncertain_notices = _certain(part, options)
@@ -122,7 +123,10 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
         scores = scores[:, 0]
     columns = 1 if scores.ndim == 1 else scores.shape[1]
     if part.predicted is not None:
-        _refuse_classes(options, part)
+        if options.classes is not None:
+            what = "Classes were named for columns, and the file holds one confidence a row"
+            remedy = "drop --classes, or give the scores of all classes"
+            raise Refused("CLASSES", what, remedy, part.scores_name)
         predicted, settled, names = _top_label(part, labels)
     else:
         predicted = None
@@ -132,10 +136,16 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
         settled = _answers_chosen(own, labels, options)
         names = _shown_names(part, classes, settled)
     _check_lengths(scores, settled.values, part)
-    _check_groups(len(scores), part)
+    for column in (part.groups, part.weights, part.members):
+        if column is not None and len(column.of_row) != len(scores):
+            what = f"The scores have {counted(len(scores), 'row')}, "
+            what += f"{column.name} has {len(column.of_row)}"
+            raise Refused("LENGTH_MISMATCH", what, f"give one {column.name} for each row")
     numbers = _floats(scores)
     _ask_percent(part, options, settled)
-    units = options.units or _units(numbers, settled)
+    units = options.units
+    if units is None and numbers.ndim == 2 and settled.values.ndim == 1:
+        units = log_units(numbers)  # all that values alone show: logarithms to another base than e
     if units is not None:
         separate = settled.values.ndim == 2 or columns == 1
         numbers = converted(numbers, units, part.scores_name, separate=separate)
@@ -219,13 +229,6 @@ def _classes(part: SplitArrays, columns: int, options: ReadOptions) -> Classes:
     )
 
 
-def _refuse_classes(options: ReadOptions, part: SplitArrays) -> None:
-    if options.classes is not None:
-        what = "Classes were named for columns, and the file holds one confidence a row"
-        remedy = "drop --classes, or give the scores of all classes"
-        raise Refused("CLASSES", what, remedy, part.scores_name)
-
-
 def _shown_names(part: SplitArrays, classes: Classes, labels: Labels) -> tuple[str, ...]:
     """Return the file's own names of classes, else those that were given or stand in labels."""
     own = part.class_names if len(part.class_names) > 1 else ()
@@ -249,13 +252,6 @@ def _answers_chosen(labels: Labels, entry: Entry, options: ReadOptions) -> Label
         what = "Any number of classes was said to be true, and each row has one label"
         raise Refused("CLASSES", what, "give 0/1 labels for each column")
     return labels
-
-
-def _units(scores: npt.NDArray[np.floating], labels: Labels) -> Units | None:
-    """Return what the values alone show: logarithms to another base than e."""
-    if scores.ndim != 2 or labels.values.ndim == 2:
-        return None
-    return log_units(scores)
 
 
 def _ask_percent(part: SplitArrays, options: ReadOptions, labels: Labels) -> None:
@@ -303,12 +299,6 @@ def _refuse_undeclared(scores: npt.NDArray[np.floating], part: SplitArrays) -> N
 
 def _decided(block: npt.NDArray[np.floating]) -> bool:
     return bool(np.all((block == 0) | (block == 1)) or np.all(np.abs(block) == 1))
-
-
-def _without_labels(part: SplitArrays) -> SplitArrays:
-    """Return a part whose labels are not used: its answers, or zeros, replace them."""
-    stand_in = np.zeros(len(part.scores) if part.scores.ndim else 0, np.int64)
-    return replace(part, labels=stand_in if part.predicted is None else part.predicted)
 
 
 def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tuple[Notice, ...]]:
@@ -617,13 +607,6 @@ def _check_lengths(scores: Entry, labels: Int, part: SplitArrays) -> None:
         what = f"Scores are {scores.shape} and labels {labels.shape}"
         location = f"{part.scores_name} and {part.labels_name}"
         raise Refused("LENGTH_MISMATCH", what, "give one 0/1 label for each score", location)
-
-
-def _check_groups(n: int, part: SplitArrays) -> None:
-    for column in (part.groups, part.weights, part.members):
-        if column is not None and len(column.of_row) != n:
-            what = f"The scores have {counted(n, 'row')}, {column.name} has {len(column.of_row)}"
-            raise Refused("LENGTH_MISMATCH", what, f"give one {column.name} for each row")
 
 
 def _floats(scores: Entry) -> npt.NDArray[np.floating]:

@@ -64,7 +64,11 @@ def pick_scores(columns: Mapping[str, Entry], classes: set[str]) -> tuple[list[s
         sole = [name for name in names if not is_whole(columns[name])]
         if len(sole) == 1 and _in_unit(columns[sole[0]]) and len(columns[sole[0]]) >= MANY_ROWS:
             return sole, False  # beside whole numbers: answers, counts, names of rows
-        _refuse_odd(columns)
+        for name in names:
+            others = [other for other in names if other != name]
+            if others and _rest_differs(columns, others, [name]):
+                what = f"{name} is unlike the other columns of numbers ({listed(others)})"
+                raise ambiguous(what, REMEDY)
     return names, False
 
 
@@ -102,16 +106,6 @@ def _rest_differs(columns: Mapping[str, Entry], family: list[str], rest: list[st
     return all(_in_unit(columns[n]) for n in family) and not any(_in_unit(e) for e in others)
 
 
-def _refuse_odd(columns: Mapping[str, Entry]) -> None:
-    """Refuse columns of which one is unlike all others."""
-    names = list(columns)
-    for name in names:
-        others = [other for other in names if other != name]
-        if others and _rest_differs(columns, others, [name]):
-            what = f"{name} is unlike the other columns of numbers ({listed(others)})"
-            raise ambiguous(what, REMEDY)
-
-
 def _in_unit(entry: Entry) -> bool:
     return bool(entry.size and entry.min() >= 0 and entry.max() <= 1)
 
@@ -133,16 +127,12 @@ def last_of_fractions(columns: Mapping[str, Entry]) -> list[str]:
 
 def sum_to_one(columns: Mapping[str, Entry], names: list[str]) -> bool:
     """Return whether columns sum to one in every row, within the rounding of few digits."""
-    if len(names) < 2 or not all(_numbers_in_unit(columns[name]) for name in names):
+    if len(names) < 2 or any(is_text(columns[n]) or not _in_unit(columns[n]) for n in names):
         return False
     total = np.zeros(len(columns[names[0]]))
     for name in names:
         total += columns[name].astype(np.float64)
     return bool(np.all(np.abs(total - 1.0) <= min(0.05, 0.002 + 0.0005 * len(names))))
-
-
-def _numbers_in_unit(entry: Entry) -> bool:
-    return not is_text(entry) and _in_unit(entry)
 
 
 class TableColumns:

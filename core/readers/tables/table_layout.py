@@ -187,10 +187,12 @@ def lay_out_table(
     if answered is not None:
         rows, contents = answered
         layout = lay_out_table(contents, options, need_labels=need_labels, classes=classes)
+        text = f"{len(rows) - int(rows.sum())} of {len(rows)} rows hold neither answer nor"
+        text += " confidence: wrong answers, but without a claim to audit, so left out"
         return replace(
             layout,
             parts=tuple(_rows_of(part, rows) for part in layout.parts),
-            notices=(_unanswered(len(rows) - int(rows.sum()), len(rows)), *layout.notices),
+            notices=(Notice(NoticeCode.UNANSWERED, text), *layout.notices),
         )
     find_index(columns)
     find_ids(columns)
@@ -248,11 +250,6 @@ def _cells(entry: Entry) -> list[str]:
 def _rows_of(part: SplitArrays, kept: Bool) -> SplitArrays:
     own = kept if part.rows is None else kept[part.rows]
     return part.take(part.split, np.flatnonzero(own))
-
-
-def _unanswered(missing: int, n: int) -> Notice:
-    text = f"{missing} of {n} rows hold neither answer nor confidence: wrong answers, but without a"
-    return Notice(NoticeCode.UNANSWERED, f"{text} claim to audit, so left out")
 
 
 def _whole_part(columns: TableColumns) -> SplitArrays:

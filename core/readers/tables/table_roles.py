@@ -323,7 +323,13 @@ def find_labels(columns: TableColumns) -> None:
     scores_named = columns.of(Role.SCORES) + columns.of(Role.CONFIDENCE)
     numbers = columns.numbers()
     numbers = [n for n in numbers if n.strip().casefold() not in SPLIT_COLUMNS]
-    classes = _classes_without_names(columns, numbers)
+    # How many classes columns without a name of scores may be of.
+    wide = [e for n in columns.of(Role.UNUSED) if (e := columns.entries[n]).ndim == 2]
+    if len(wide) == 1 and not is_text(wide[0]):
+        classes = int(wide[0].shape[1])
+    else:
+        some = {} if columns.contents.headed else {n: columns.entries[n] for n in numbers}
+        classes = len(last_that_sum_to_one(some)) or 2 * len(last_of_fractions(some))
     if classes:
         plain = [n for n in numbers if not is_text(columns.entries[n])]
         numbers = [n for n in plain if columns.entries[n].max() <= max(1, classes)]
@@ -365,15 +371,6 @@ def find_labels(columns: TableColumns) -> None:
     if columns.contents.headed:
         choice = ReadChoice(f"labels in {candidates[0]}", {"labels_key": candidates[0]})
         columns.guesses.append(Guess(f"no name says that {candidates[0]} holds labels", (choice,)))
-
-
-def _classes_without_names(columns: TableColumns, numbers: list[str]) -> int:
-    """Return how many classes lists in cells or, without a header, the last columns score."""
-    wide = [e for n in columns.of(Role.UNUSED) if (e := columns.entries[n]).ndim == 2]
-    if len(wide) == 1 and not is_text(wide[0]):
-        return int(wide[0].shape[1])
-    some = {} if columns.contents.headed else {n: columns.entries[n] for n in numbers}
-    return len(last_that_sum_to_one(some)) or 2 * len(last_of_fractions(some))
 
 
 def _agreeing(columns: TableColumns, text: list[str]) -> list[str]:

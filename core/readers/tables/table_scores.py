@@ -137,7 +137,19 @@ def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> 
         refuse_text(name, columns.entries[name], columns.contents)
     scores = _without_copies(columns, scores, labels)
     scores = _of_one_model(columns, _of_one_form(columns, scores), labels)
-    _refuse_blank(columns, scores)
+    # A column called like the scores that is empty would leave a class out.
+    kind = name_entry(scores[0], columns.entries[scores[0]]).kind
+    if len(scores) > 1 and kind is not None and columns.options.scores_key is None:
+        start = common_prefix(scores)
+        end = common_prefix([name[::-1] for name in scores])[::-1]
+        for name in columns.of(Role.UNUSED):
+            entry = columns.entries[name]
+            blank = is_text(entry) and entry.ndim == 1 and not np.any(entry != "")
+            alike = (start and name.startswith(start)) or (end and name.endswith(end))
+            if blank and alike and name_entry(name, NUMBERS).kind is kind:
+                what = f"Column {name} is called like the scores and is empty"
+                remedy = "fill it in (in a workbook: let its formulas be computed), or remove it"
+                raise Refused("NONFINITE", what, remedy, f"column {name}")
     columns.set_role(scores, Role.SCORES)
     named = len(scores) > 1 and columns.contents.headed
     classes = tuple(class_names(scores)) if named else ()
@@ -198,26 +210,6 @@ def _stated_class(columns: TableColumns, name: str, labels: list[str]) -> str:
     if class_at(word, truth) is not None:
         return word
     return upper_answer(columns.entries[name], columns.entries[answers[0]]) or word
-
-
-def _refuse_blank(columns: TableColumns, scores: list[str]) -> None:
-    """Refuse a column called like the scores in which nothing stands: without it a class is gone.
-
-    So a workbook is whose formulas nobody has computed.
-    """
-    kind = name_entry(scores[0], columns.entries[scores[0]]).kind
-    if len(scores) < 2 or kind is None or columns.options.scores_key is not None:
-        return
-    start = common_prefix(scores)
-    end = common_prefix([name[::-1] for name in scores])[::-1]
-    for name in columns.of(Role.UNUSED):
-        entry = columns.entries[name]
-        blank = is_text(entry) and entry.ndim == 1 and not np.any(entry != "")
-        alike = (start and name.startswith(start)) or (end and name.endswith(end))
-        if blank and alike and name_entry(name, NUMBERS).kind is kind:
-            what = f"Column {name} is called like the scores and is empty"
-            remedy = "fill it in (in a workbook: let its formulas be computed), or remove it"
-            raise Refused("NONFINITE", what, remedy, f"column {name}")
 
 
 def _of_one_form(columns: TableColumns, scores: list[str]) -> list[str]:

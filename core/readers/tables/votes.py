@@ -122,7 +122,19 @@ def attach_votes(
         what = f"The judgements are of {listed(list(file.names))}, which names no row of the scores"
         remedy = "name the rows in both files, or give --in-order if they first come in that order"
         raise Refused("VOTES", what, remedy, "file of votes")
-    votes, more = _joined(values, matrix, file, shown, choice, partners)
+    if partners is None:
+        _refuse_other_names(shown, file, choice, matrix)
+        if len(values) != shown.n:
+            what = f"The scores have {_rows(shown.n)}, the votes {len(values):,}"
+            remedy = "name the rows in both files, or give votes for each row in the same order"
+            raise Refused("LENGTH_MISMATCH", what, remedy, "file of votes")
+        text = f"the votes ({matrix.key}) were matched by row order"
+        said = () if choice.in_order else (Notice(NoticeCode.KEYS_GUESSED, text),)
+        votes = Votes.of(file.name, values, shown.class_names)
+        more = (*said, *_partly(votes, 0))
+    else:
+        votes = _taken(values, partners, file.name, shown.class_names)
+        more = _partly(votes, len(values) - int((partners >= 0).sum()))
     with_votes = dict(splits) | {split: replace(shown, votes=votes)}
     doubt = _doubt(with_votes[split], matrix, choice)
     if doubt is not None:
@@ -348,29 +360,6 @@ def _in_class_order(
     else:
         text = f"the columns of votes ({matrix.key}) were taken in the order of the scores: "
     return matrix.values, (Notice(NoticeCode.KEYS_GUESSED, text + listed(run.class_names)),)
-
-
-def _joined(
-    values: Float,
-    matrix: _Matrix,
-    file: VoteFile,
-    run: Predictions,
-    choice: VoteChoice,
-    partners: Int | None,
-) -> tuple[Votes, tuple[Notice, ...]]:
-    """Return the votes of each row of the run, and how many were matched."""
-    if partners is None:
-        _refuse_other_names(run, file, choice, matrix)
-        if len(values) != run.n:
-            what = f"The scores have {_rows(run.n)}, the votes {len(values):,}"
-            remedy = "name the rows in both files, or give votes for each row in the same order"
-            raise Refused("LENGTH_MISMATCH", what, remedy, "file of votes")
-        text = f"the votes ({matrix.key}) were matched by row order"
-        notices = () if choice.in_order else (Notice(NoticeCode.KEYS_GUESSED, text),)
-        votes = Votes.of(file.name, values, run.class_names)
-        return votes, (*notices, *_partly(votes, 0))
-    votes = _taken(values, partners, file.name, run.class_names)
-    return votes, _partly(votes, len(values) - int((partners >= 0).sum()))
 
 
 def _partly(votes: Votes, extra: int) -> tuple[Notice, ...]:
