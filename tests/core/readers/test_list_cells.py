@@ -103,7 +103,7 @@ def test_text_that_begins_with_no_list_stays_text(value: str) -> None:
 
 
 def test_blocks_of_rows_make_one_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.readers.formats.list_cells.BLOCK", 4)
+    monkeypatch.setattr("core.readers.formats.csv_file.LIST_BLOCK", 4)
     got = read(cells([f"[{i}, 1.5]" for i in range(7)]))
     np.testing.assert_array_equal(got.entries["x"][:, 0], range(7))
     bad = read(cells([*(f"[{i}, 1.5]" for i in range(7)), "[1, 1.5.5]", "[2, 2.5.5]"]))
