@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from core.reports.table import csv_text
 from core.screens.compare.view import BOLD, CompareView
 from core.screens.kit.numbers import MINUS, MISSING, THIN
-from core.screens.kit.records import CellWords, ScoreRow
+from core.screens.kit.records import CellWords, ScoreRow, Table
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -23,6 +23,9 @@ LATEX = {
     MINUS: "$-$",
     MISSING: "--",
     THIN: r"\,",
+    "±": r"$\pm$",
+    "γ": r"$\gamma$",
+    "λ": r"$\lambda$",
 }
 MARKDOWN = "\\`*_{}[]<>#|~$"
 Wrap = Callable[[str], str]
@@ -56,6 +59,16 @@ def markdown(view: CompareView) -> str:
 def latex(view: CompareView) -> str:
     """Return the table as a plain LaTeX `tabular`, which needs no package."""
     head, *rows = _grid(view, _escaped_latex, lambda text: rf"\textbf{{{text}}}")
+    return _tabular(head, rows)
+
+
+def latex_table(table: Table) -> str:
+    """Return a table as a plain LaTeX `tabular`, its cells as people read them."""
+    heads = [_escaped_latex(column.label) for column in table.columns]
+    return _tabular(heads, [[_escaped_latex(cell) for cell in row] for row in table.written()])
+
+
+def _tabular(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     written = [" & ".join(row) + r" \\" for row in (head, *rows)]
     columns = "l" + "r" * (len(head) - 1)
     body = ["\\hline", written[0], "\\hline", *written[1:], "\\hline"]

@@ -9,6 +9,7 @@ from core.configs import AuditConfig
 from core.jobs.local import open_jobs
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
+from core.screens.kit.numbers import MISSING
 from pages.ui.published.choices import FIRST_RUN
 from tests.core.library.builders import small_history
 from tests.pages.seen import fine, html, opened, said, table
@@ -116,6 +117,13 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     metrics = sample().metrics["test"]
     assert f"ECE {100 * metrics['ece']['value']:.1f} (" in row
     assert f"accuracy {100 * metrics['accuracy']:.1f}" in row
+    test = page(data="cifar10", network="resnet50", paper="komisarenko2024", measure="accuracy")
+    test.toggle(key="published.results").set_value(True).run()
+    (fold,) = [fold for fold in test.expander if fold.label.startswith("Train a table")]
+    frame = fold.dataframe[0].value
+    frame = frame[(frame["Data"] == "CIFAR-10") & (frame["Loss"] == "FLSD-53")]
+    assert len(frame) == 1
+    assert frame.to_numpy().tolist()[0][3:5] == ["94.6 ± 0.1", MISSING]  # no validation part
 
 
 def test_a_table_is_trained_with_the_papers_recipe_at_once(page):

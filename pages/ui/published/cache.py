@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from core.errors import LibraryError
-from core.published import definition
+from core.published import PublishedNumber, definition
 from core.screens.kit.run_marks import marks
 from core.screens.published.own import OwnRun, RunFacts, TrainedRun
+from core.screens.published.reproduced import Repeated, place_of
 from core.studies.published import OwnNumbers, own_numbers
 from pages.ui import audits, cache, papers
 from pages.ui.caching import cached
@@ -46,6 +47,28 @@ def _step(run: cache.Run, metric: str) -> Computation[OwnNumbers]:
         draft=run.draft,
         heavy=sum(map(run.n, splits)) * len(run.class_names) > HEAVY_CELLS,
     )
+
+
+def repeated(rows: Sequence[PublishedNumber]) -> tuple[Repeated, tuple[str, ...]]:
+    """Return the numbers of all runs that were trained as rows were, and the ids of these runs."""
+    places = {place_of(row): row for row in rows}
+    metrics = [m for m in dict.fromkeys(row.metric for row in rows) if definition(m).metric]
+    steps: dict[tuple[tuple[str, str, str], str], list[Computation[OwnNumbers]]] = {}
+    ids: list[str] = []
+    for of in trained():
+        for place in places:
+            data, network, method = place
+            if (of.setting.dataset, of.setting.model) != (data, network):
+                continue
+            if method in of.setting.methods:
+                ids.append(of.id)
+                run = cache.look_up(of.id)
+                for metric in metrics:
+                    steps.setdefault((place, metric), []).append(_step(run, metric))
+    known = computed([step for several in steps.values() for step in several])
+    return {
+        key: [known[step] for step in several if step in known] for key, several in steps.items()
+    }, tuple(dict.fromkeys(ids))
 
 
 def _facts(run: cache.Run) -> RunFacts:

@@ -8,13 +8,16 @@ import streamlit as st
 from core.errors import UsageError
 from core.models.catalogue import MODELS
 from core.published import PAPERS, PublishedNumber, published
+from core.reports.compare_text import latex_table
 from core.screens.published.lines import Filters, numbers
+from core.screens.published.reproduced import reproduced_table
 from core.screens.published.words import DATA, METHODS, NETWORKS
 from core.training.config import TrainConfig
 from core.training.submission import check_folder, reproductions, seeds
-from pages.ui import frame, site, widgets
+from pages.ui import frame, site, visitor, widgets
 from pages.ui.jobs import queue, speed
 from pages.ui.jobs import watch as job_watch
+from pages.ui.published import cache
 from pages.ui.visitor import open_jobs
 
 PRINTED = "As printed"
@@ -52,6 +55,7 @@ def draw(filters: Filters) -> None:
         own: dict[str, Any] = {"data_root": root} if root else {}
         own |= {} if network == PRINTED else {"model": network}
         own |= {} if epochs is None else {"epochs": int(epochs)}
+        _results(rows)
         try:
             check_folder(root)
             configs, lacking = reproductions(rows, seeds(text), own)
@@ -59,6 +63,30 @@ def draw(filters: Filters) -> None:
             frame.refusal(refused)
             return
         _submit(configs, lacking)
+
+
+def _results(rows: Sequence[PublishedNumber]) -> None:
+    """Draw the table in its own layout, with what was trained here, once that is asked for."""
+    if not st.toggle("My results in this table", key="published.results"):
+        return
+    own, ids = cache.repeated(rows)
+    for run_id in ids:
+        visitor.note(run_id)
+    table = reproduced_table(rows, own)
+    widgets.table(table, key="table.reproduced")
+    widgets.caption(
+        "Mean ± sample deviation over the runs of this data, network and loss with the paper’s "
+        "settings of it. T here has the smallest validation NLL."
+    )
+    with st.container(horizontal=True):
+        widgets.save(table, "reproduced")
+        widgets.download(
+            "LaTeX",
+            lambda: latex_table(table),
+            "candor_reproduced.tex",
+            "application/x-tex",
+            key="tex.reproduced",
+        )
 
 
 def _rows(shown: Sequence[PublishedNumber]) -> list[PublishedNumber]:

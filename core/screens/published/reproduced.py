@@ -1,0 +1,99 @@
+"""A paper's table with what was trained here beside each printed cell."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from statistics import mean, stdev
+from typing import Final
+
+from core.metrics.records import Score
+from core.published import IN_HUNDREDTHS, PublishedNumber
+from core.screens.kit.numbers import MISSING
+from core.screens.kit.records import Column, Table
+from core.screens.published.words import (
+    DATA,
+    METHODS,
+    NETWORKS,
+    POSTHOC,
+    amount,
+    in_percent,
+    metric_label,
+)
+from core.studies.published import OwnNumbers
+
+Place = tuple[str, str, str]  # data, network, loss
+Repeated = Mapping[tuple[Place, str], Sequence[OwnNumbers]]  # by place and metric, a run each
+FITTED_HERE: Final = ("none", "ts")
+
+
+def place_of(row: PublishedNumber) -> Place:
+    """Return which training a number is of."""
+    return row.dataset, row.model, row.method
+
+
+def printed(row: PublishedNumber) -> str:
+    """Return a number as the paper has it: deviation behind ±, temperature in brackets."""
+    text = amount(row)
+    if row.std:
+        scale = 100.0 if row.unit == "fraction" else 1.0
+        std = float(row.std) * scale
+        if row.unit in IN_HUNDREDTHS and not in_percent(row.metric):
+            std /= 100.0
+        decimals = len(text.partition(".")[2])
+        text += f" ± {std:.{decimals}f}"
+    fitted = [f"T = {row.temperature}"] if row.temperature else []
+    fitted += [f"γ = {row.gamma_ev}"] if row.gamma_ev else []
+    return f"{text} ({', '.join(fitted)})" if fitted else text
+
+
+def trained(runs: Sequence[OwnNumbers], row: PublishedNumber) -> str:
+    """Return the mean of runs and their sample deviation, in the decimals of print."""
+    if row.posthoc not in FITTED_HERE:
+        return MISSING
+    after = row.posthoc == "ts"
+    scores: list[Score | None] = [run.after if after else run.before for run in runs]
+    scale = 100.0 if in_percent(row.metric) else 1.0
+    values = [scale * s.value for s in scores if s is not None and s.value is not None]
+    if not values:
+        return MISSING
+    decimals = len(amount(row).partition(".")[2])
+    text = f"{mean(values):.{decimals}f}"
+    if len(values) > 1:
+        text += f" ± {stdev(values):.{decimals}f}"
+    temperatures = [run.temperature for run in runs if run.temperature is not None]
+    return f"{text} (T = {mean(temperatures):.2f})" if after and temperatures else text
+
+
+def reproduced_table(rows: Sequence[PublishedNumber], own: Repeated) -> Table:
+    """Return rows by data, network and loss; for each number of print a column here beside it.
+
+    Parameters
+    ----------
+    rows : sequence of PublishedNumber
+        Of one table.
+    own : mapping
+        Numbers of the runs that were trained as a place was, by that and the metric.
+    """
+    kinds = list(dict.fromkeys((row.metric, row.posthoc, row.ood_dataset) for row in rows))
+    columns = [Column("data", "Data"), Column("network", "Network"), Column("loss", "Loss")]
+    for metric, posthoc, ood in kinds:
+        head = f"{metric_label(metric)}{f', {ood}' if ood else ''}, {POSTHOC[posthoc].head.lower()}"
+        key = f"{metric}.{posthoc}{f'.{ood}' if ood else ''}"
+        columns += [Column(f"{key}.paper", f"{head}: paper"), Column(f"{key}.here", "here")]
+    lines = []
+    for place, of_place in groupby(sorted(rows, key=_order), key=place_of):
+        found = {(row.metric, row.posthoc, row.ood_dataset): row for row in of_place}
+        line = [DATA[place[0]], NETWORKS[place[1]], METHODS[place[2]]]
+        for kind in kinds:
+            row = found.get(kind)
+            known = own.get((place, kind[0]), ())
+            line += [MISSING, MISSING] if row is None else [printed(row), trained(known, row)]
+        lines.append(tuple(line))
+    return Table(tuple(columns), tuple(lines))
+
+
+def _order(row: PublishedNumber) -> tuple[int, int, int]:
+    return (
+        list(DATA).index(row.dataset),
+        list(NETWORKS).index(row.model),
+        list(METHODS).index(row.method),
+    )

@@ -1,0 +1,64 @@
+"""A paper's table with runs beside each printed cell, by hand."""
+
+from core.metrics.records import Score
+from core.published import published
+from core.reports.compare_text import latex_table
+from core.screens.kit.numbers import MISSING
+from core.screens.kit.records import Column, Table
+from core.screens.published.reproduced import printed, reproduced_table, trained
+from core.studies.published import OwnNumbers
+
+ROWS = published(paper="komisarenko2024", table="1")
+FOCAL = ("cifar10", "resnet50", "focal_3")
+
+
+def number(metric, posthoc):
+    (row,) = published(
+        paper="komisarenko2024", table="1", dataset=FOCAL[0], method=FOCAL[2],
+        metric=metric, posthoc=posthoc,
+    )  # fmt: skip
+    return row
+
+
+def run(value, temperature):
+    after = Score("ada_ece", value, None, None, 0.95, 10_000)
+    return OwnNumbers(before=after, after=after, temperature=temperature)
+
+
+def test_printed_cells_are_those_of_the_paper():
+    assert printed(number("ece_em", "ts")) == "1.48 ± 0.25 (T = 0.77)"
+    assert printed(number("nll", "focal_ts")) == "0.20 ± 0.01 (T = 1.83, γ = 5)"
+    assert printed(number("accuracy", "ts")) == "94.3 ± 0.3"
+
+
+def test_runs_have_mean_and_sample_deviation_with_the_mean_temperature():
+    runs = [run(0.010, 0.7), run(0.012, 0.8), run(0.017, 0.9)]
+    # of 1.0, 1.2 and 1.7: mean 1.3, squares .09 + .01 + .16 over 2
+    assert trained(runs, number("ece_em", "ts")) == "1.30 ± 0.36 (T = 0.80)"
+    assert trained(runs[:1], number("ece_em", "ts")) == "1.00 (T = 0.70)"
+    assert trained([run(0.25, 1.0)], number("nll", "ts")) == "0.25 (T = 1.00)"
+    assert trained(runs, number("ece_em", "focal_ts")) == MISSING
+    assert trained([], number("ece_em", "ts")) == MISSING
+
+
+def test_the_table_has_a_column_here_beside_each_of_the_paper():
+    table = reproduced_table(ROWS, {(FOCAL, "ece_em"): [run(0.01, 0.7)]})
+    assert len(table.rows) == 3 * 6
+    keys = [column.key for column in table.columns]
+    (line,) = [row for row in table.rows if row[:3] == ("CIFAR-10", "ResNet-50", "Focal γ = 3")]
+    at = keys.index("ece_em.ts.paper")
+    assert line[at : at + 2] == ("1.48 ± 0.25 (T = 0.77)", "1.00 (T = 0.70)")
+    assert line[keys.index("nll.ts.here")] == MISSING
+
+
+def test_latex_is_a_plain_tabular():
+    table = Table((Column("a", "Loss"), Column("b", "ECE, %")), (("Focal γ = 3", "1.48 ± 0.25"),))
+    assert latex_table(table).splitlines() == [
+        r"\begin{tabular}{lr}",
+        r"\hline",
+        r"Loss & ECE, \% \\",
+        r"\hline",
+        r"Focal $\gamma$ = 3 & 1.48 $\pm$ 0.25 \\",
+        r"\hline",
+        r"\end{tabular}",
+    ]
