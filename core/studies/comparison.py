@@ -127,7 +127,7 @@ def with_auroc(
     groups = sides[0].groups, sides[1].groups
     weights = sides[0].weights, sides[1].weights
 
-    def apart(i: int, other: int) -> Difference:
+    def auroc_less(i: int, other: int) -> Difference:
         of_run, of_other = (
             (risks[k].confidence[~event], risks[k].confidence[event]) for k in (i, other)
         )
@@ -138,12 +138,12 @@ def with_auroc(
 
     reference = comparison.reference
     differences = tuple(
-        by_metric if i == reference else {**by_metric, AUROC: apart(i, reference)}
+        by_metric if i == reference else {**by_metric, AUROC: auroc_less(i, reference)}
         for i, by_metric in enumerate(comparison.differences)
     )
     values = [-(run.audit.main.metrics[AUROC].value or 0.0) for run in runs]
     first, *others = sorted(range(len(runs)), key=values.__getitem__)
-    leader = Leader(first, {i: apart(i, first) for i in others})
+    leader = Leader(first, {i: auroc_less(i, first) for i in others})
     leaders = {**comparison.leaders, AUROC: leader}
     return replace(comparison, differences=differences, leaders=leaders)
 

@@ -144,9 +144,9 @@ def distinct_names(
             if created and option in created
         ]
         behind = ([form.format(date) for date in dates] for form in WHEN)
-        told = next((one for one in behind if len({*one}) == len(options)), options)
+        suffixes = next((one for one in behind if len({*one}) == len(options)), options)
         if len(options) > 1:
-            found |= {o: f"{name} ({one})" for o, one in zip(options, told, strict=True)}
+            found |= {o: f"{name} ({one})" for o, one in zip(options, suffixes, strict=True)}
     return {option: found[option] for option in names}
 
 

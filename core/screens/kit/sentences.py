@@ -85,7 +85,7 @@ PLAIN_ANSWERS = {
     "under_confident": "This model is less sure than it could be.",
     "too_extreme": "How sure this model is rises faster than how often it is right.",
     "too_moderate": "How sure this model is rises more slowly than how often it is right.",
-    "falls": "The surer this model is, the less often it is right.",
+    "falls": "The more sure this model is, the less often it is right.",
     "uneven": "How sure this model is does not match how often it is right.",
     "by_class": (
         "The chances of the classes that this model does not choose do not match how often they "
