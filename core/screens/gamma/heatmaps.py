@@ -92,6 +92,10 @@ class HistoryGrid:
         """Whether gammas were updated within epochs, too."""
         return self.epoch.dtype.kind == "f"
 
+    def moment(self, at: int) -> str:
+        """Return how many epochs were trained at an update, as people read it."""
+        return f"{self.epoch[at]:.12g}"
+
     @property
     def of_updates(self) -> str:
         """What its columns are, in the plural."""

@@ -198,7 +198,7 @@ def update(grid: HistoryGrid, history_rule: HistoryRule, at: int, bin_index: int
     if rule is None:
         return Update("", (f"The rule is not known: {history_rule.source}.",))
     if isinstance(rule, AdaFocalRule) and not known_before(grid)[at]:
-        what = f"This history has no epoch before epoch {grid.epoch[at]}"
+        what = f"This history has no epoch before epoch {grid.moment(at)}"
         if at > 0:
             noun = "Update" if grid.within else "Epoch"
             what = f"{noun} {grid.update[at] - 1} is not in this history"

@@ -400,7 +400,7 @@ def diagram_card(dynamics: GammaDynamics, at: int, bin_index: int, words: GammaW
     ringed = words.ringed(bin_index + 1, says, right)
     if grid.frozen[at, bin_index]:
         ringed = f"{bin_name} {bin_index + 1} is empty."
-    after = f"after {words.terms.epoch.lower()} {grid.epoch[at]}"
+    after = f"after {words.terms.epoch.lower()} {grid.moment(at)}"
     return FigureCard(
         key="gamma_epoch",
         title=f"Validation {after}",
@@ -432,9 +432,9 @@ def panels_card(
         key="gamma_bins",
         title="Bin by bin",
         explanation=f"gap, γ and edges over the epochs, one scale each; right: γ after epoch "
-        f"{grid.epoch[place.at]}{subset}",
+        f"{grid.moment(place.at)}{subset}",
         draw=partial(small_multiples, grid, place, other),
-        alt=f"Small panels of {len(place.bins)} bins. Gamma after epoch {grid.epoch[place.at]}: "
+        alt=f"Small panels of {len(place.bins)} bins. Gamma after epoch {grid.moment(place.at)}: "
         f"{ends}.{beside}",
         table=bins_table(grid, place.at),
         caption=(
@@ -448,12 +448,12 @@ def bins_table(grid: HistoryGrid, at: int) -> Table:
     """Return one row a bin: its gamma now, its range over the epochs, turns and empty epochs."""
     columns = (
         Column("bin", "bin", "count"),
-        Column("gamma", f"γ, epoch {grid.epoch[at]}", "number"),
+        Column("gamma", f"γ, epoch {grid.moment(at)}", "number"),
         Column("smallest", "smallest γ", "number"),
         Column("largest", "largest γ", "number"),
         Column("turns", "changes of sign", "count"),
         Column("empty", f"{grid.of_updates} without answers", "count"),
-        Column("gap", f"gap, epoch {grid.epoch[at]}, points", "points"),
+        Column("gap", f"gap, epoch {grid.moment(at)}, points", "points"),
     )
     turns, empty = grid.turned.sum(axis=0), grid.frozen.sum(axis=0)
     low, high = grid.gamma.min(axis=0), grid.gamma.max(axis=0)
@@ -540,10 +540,10 @@ def bin_mismatch(dynamics: GammaDynamics, other: GammaDynamics) -> str:
 
 def difference(dynamics: GammaDynamics, other: GammaDynamics, at: int) -> str:
     """Return how a second history of as many bins differs at one epoch."""
-    epoch = dynamics.grid.epoch[at]
-    places = np.flatnonzero(other.grid.epoch == epoch)
+    epoch = dynamics.grid.moment(at)
+    places = np.flatnonzero(other.grid.epoch == dynamics.grid.epoch[at])
     if places.size == 0:
-        ends = f"{other.grid.epoch[0]} to {other.grid.epoch[-1]}"
+        ends = f"{other.grid.moment(0)} to {other.grid.moment(-1)}"
         return f"{_name(other)} has no epoch {epoch}: it runs from {ends}."
     return f"{_name(other)}: {_gammas(dynamics.grid, other.grid, at, int(places[0]))}"
 

@@ -113,7 +113,7 @@ def sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
     """
     gamma, filled = grid.gamma[at], np.flatnonzero(~grid.frozen[at])
     epoch = grid.epoch[at]
-    epochs = str(epoch) if grid.within else count(int(epoch))
+    epochs = grid.moment(at) if grid.within else count(int(epoch))
     head = f"Over {epochs} epochs" if epoch > 1 else "In the first epoch"
     if filled.size == 0:
         nothing = "would be" if replayed else "is"
@@ -167,8 +167,8 @@ def tiles(grid: HistoryGrid, history_rule: HistoryRule, at: int) -> tuple[Tile, 
     return (
         Tile(
             "Epoch",
-            str(grid.epoch[at]),
-            note=f"of {grid.epoch[0]} to {grid.epoch[-1]}",
+            grid.moment(at),
+            note=f"of {grid.moment(0)} to {grid.moment(-1)}",
             help=with_row_noun("One pass over the training images; counted from 1."),
         ),
         _rate_tile(history_rule),
@@ -266,7 +266,7 @@ def missing_words(grid: HistoryGrid) -> str:
 def plain_sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
     """Return the same in times out of 100, for people who train no models."""
     filled = np.flatnonzero(~grid.frozen[at])
-    head = f"In round {grid.epoch[at]} of training, "
+    head = f"In round {grid.moment(at)} of training, "
     if filled.size == 0:
         return Sentence((Phrase(f"{head}there was nothing to learn from."),))
     gamma = grid.gamma[at, filled]
@@ -297,8 +297,8 @@ def plain_tiles(grid: HistoryGrid, at: int) -> tuple[Tile, ...]:
     return (
         Tile(
             "Round of training",
-            str(grid.epoch[at]),
-            note=f"of {grid.epoch[-1]}",
+            grid.moment(at),
+            note=f"of {grid.moment(-1)}",
             help=with_row_noun("In one round the model sees every training picture once."),
         ),
         Tile(

@@ -121,7 +121,7 @@ def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:
             gamma_state.words().terms.epoch,
             range(grid.n_updates),
             key=key,
-            format_func=lambda place: str(grid.epoch[place]),
+            format_func=lambda place: grid.moment(place),
             on_change=lambda: gamma_state.keep_epoch(grid, st.session_state[key]),
             label_visibility="collapsed",
         )

@@ -40,7 +40,7 @@ def draw(filters: Filters) -> None:
                 width=220,
             )
             epochs = st.number_input(
-                "Epochs", 1, 10_000, None, key="published.epochs", width=120,
+                "Epochs", 1, 10_000, None, key="published.epochs", width=170,
                 placeholder="as printed", help="Fewer than the paper’s are no reproduction.",
             )  # fmt: skip
             root = (

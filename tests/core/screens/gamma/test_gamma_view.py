@@ -305,6 +305,8 @@ def test_updates_within_epochs_are_written_and_read_again():
         np.testing.assert_array_equal(getattr(again, name), getattr(bins, name))
     view = gamma_view(dynamics(HistoryGrid.of(bins)), 1, 0, TECHNICAL)
     assert "Two heat maps of 2 updates by 2 bins" in view.heatmap.alt
+    last = HistoryGrid.of(replace(bins, trained=np.array([0.375, 0.375, 1.0, 1.0])))
+    assert (last.moment(0), last.moment(1)) == ("0.4", "1")
     assert view.numbers[0].value == "0.8"  # of 0.375 and 0.75, distinct in one decimal
 
 
