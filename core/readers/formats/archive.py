@@ -164,8 +164,12 @@ def _check_directory(members: list[zipfile.ZipInfo], start: int, most: int) -> N
 
 
 GZIP_MAGIC = b"\x1f\x8b"
-DAMAGED_GZIP = ("FORMAT_UNKNOWN", "A gzip file that is damaged or cut short", "pack it again")
 GZIP = 31  # the window of zlib, and a header of gzip
+
+
+def _damaged_gzip() -> Refused:
+    what = "A gzip file that is damaged or cut short"
+    return Refused("FORMAT_UNKNOWN", what, "pack it again")
 
 
 def unpacked(source: FileBytes) -> FileBytes:
@@ -185,7 +189,7 @@ def unpacked(source: FileBytes) -> FileBytes:
         while rest:
             rest = _gzip_member(rest, out, source.size)
     except zlib.error as error:
-        raise Refused(*DAMAGED_GZIP) from error
+        raise _damaged_gzip() from error
     return FileBytes.of_bytes(source.name.removesuffix(".gz"), bytes(out))
 
 
@@ -203,5 +207,5 @@ def _gzip_member(packed: bytes, out: bytearray, size: int) -> bytes:
             raise Refused("ARCHIVE_RATIO", what, "pack it again, or give the table unpacked")
         packed = stream.unconsumed_tail
         if not block and not packed and not stream.eof:
-            raise Refused(*DAMAGED_GZIP)
+            raise _damaged_gzip()
     return stream.unused_data.lstrip(b"\0")
