@@ -1,4 +1,4 @@
-"""Curves of the theory page: plain arrays with names to a plotly figure."""
+"""A chart of lines: plain arrays with names to a plotly figure."""
 
 from dataclasses import dataclass, field
 from functools import partial

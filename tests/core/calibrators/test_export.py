@@ -130,7 +130,7 @@ def test_nothing_is_exported_before_the_fit(task):
         code(make("ts", task))
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", EARLIER)
 def test_exported_programs_of_an_earlier_version_stay_valid(name):
     rows = np.concatenate([drawn(20, 3, scale=5.0, seed=3)[0], odd_rows(3)])
     earlier = {}
