@@ -81,14 +81,16 @@ def resized_pictures(
 ) -> ResizedPictures | None:
     """Return where the pixels of a folder's pictures are kept, or None where there is no room.
 
-    What was kept of earlier states of the folder, in the same size, is removed.
+    What was kept of earlier states of the folder is removed.
     """
-    prefix = f"resized-{digest(str(root.resolve()))}-{size[0]}x{size[1]}"
-    path = home() / "cache" / f"{prefix}-{pictures_digest(pictures, str(scaling))}.u8"
+    prefix = f"resized-{digest(str(root.resolve()))}"
+    state = f"{prefix}-{pictures_digest(pictures)}"
+    how = f"{size[0]}x{size[1]}{'-cover' * scaling.cover}{'-bicubic' * scaling.bicubic}"
+    path = home() / "cache" / f"{state}-{how}.u8"
     needed = len(pictures) * (CHECK + 3 * size[0] * size[1])
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for older in set(path.parent.glob(f"{prefix}-*")) - {path}:
+        for older in set(path.parent.glob(f"{prefix}-*")) - {*path.parent.glob(f"{state}-*")}:
             older.unlink(missing_ok=True)
         free = shutil.disk_usage(path.parent).free
         needed -= path.stat().st_blocks * 512 if path.exists() else 0

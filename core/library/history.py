@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]  # Any: numbers of one event, checked where they become columns
 
 
-MAX_ROWS = 2_000_000
+MAX_ROWS = 2_000_000  # of bins
+MAX_VALUES = 2 * MAX_ROWS  # of metrics
 METRICS: Final = ("epoch", "metric", "value")
 EARLIER: Final = tuple(name for name in COLUMNS if name not in LATER)
 
@@ -91,7 +92,7 @@ def read_history(path: Path) -> History:
     OSError, ValueError, TypeError
         The file is none of ours, or damaged.
     """
-    columns = _read(path, METRICS)
+    columns = _read(path, MAX_VALUES, METRICS)
     return History(
         np.array(columns["epoch"], np.int64),
         tuple(columns["metric"]),
@@ -107,7 +108,7 @@ def read_bins(path: Path) -> BinHistory:
     Refused, OSError, ValueError, TypeError
         The file is none of ours, or damaged.
     """
-    return _bins(_read(path, COLUMNS, EARLIER))
+    return _bins(_read(path, MAX_ROWS, COLUMNS, EARLIER))
 
 
 def from_events(lines: Iterable[str]) -> tuple[History, BinHistory | None]:
@@ -136,9 +137,11 @@ def from_events(lines: Iterable[str]) -> tuple[History, BinHistory | None]:
         values = [(e["epoch"], *item) for e in epochs for item in e["metrics"].items()]
         epoch, metric, value = zip(*values, strict=True) if values else ((), (), ())
         bins = [{"epoch": e["epoch"], **row} for e in epochs for row in e.get("bins") or ()]
-        names = COLUMNS if bins and "trained" in bins[0] else EARLIER
+        dated = any("trained" in row for row in bins)  # a job may be older than its resume
+        names = COLUMNS if dated else EARLIER
         for row, update in zip(bins, np.cumsum([row["bin"] == 0 for row in bins]), strict=True):
             row["update"] = int(update) - 1
+            row.setdefault("trained", row["epoch"] + 1.0)
         history = History(np.array(epoch, np.int64), metric, np.array(value, np.float64))
         columns = {name: [row[name] for row in bins] for name in names}
         return history, _bins(columns) if bins else None
@@ -196,7 +199,9 @@ def _write(path: Path, columns: Sequence[Sequence[object]], names: Sequence[str]
         os.fsync(file.fileno())
 
 
-def _read(path: Path, *forms: Sequence[str]) -> dict[str, list[Any]]:  # Any: numbers, text, None
+def _read(
+    path: Path, most: int, *forms: Sequence[str]
+) -> dict[str, list[Any]]:  # Any: numbers, text, None
     """Return the columns of a table of just one of these forms; a ValueError for any other."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -205,7 +210,7 @@ def _read(path: Path, *forms: Sequence[str]) -> dict[str, list[Any]]:  # Any: nu
         data = pa.BufferReader(path.read_bytes())
         file = pq.ParquetFile(data, page_checksum_verification=True)
         known = any(file.schema_arrow.equals(_schema(names)) for names in forms)
-        if file.metadata.num_rows > MAX_ROWS or not known:
+        if file.metadata.num_rows > most or not known:
             raise ValueError(path.name)
         table = file.read(use_threads=False)
         return {name: table.column(name).to_pylist() for name in table.column_names}

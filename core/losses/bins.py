@@ -153,6 +153,7 @@ class CalFocalRule:
 
 
 EPOCH = "epoch"
+MOST_BATCHES = 1_000_000  # between updates
 _STEP = re.compile(r"(epoch|[1-9]\d{0,6})(?: from ([1-9]\d{0,5}))?")
 
 
@@ -184,6 +185,8 @@ class UpdateSchedule:
             if step is None:
                 raise ValueError(setting)
             every, start = step.groups()
+            if every != EPOCH and int(every) > MOST_BATCHES:
+                raise ValueError(setting)
             steps.append((int(start or 0), None if every == EPOCH else int(every)))
         if steps[0][0] != 0 or any(a[0] >= b[0] for a, b in pairwise(steps)):
             raise ValueError(setting)

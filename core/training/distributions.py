@@ -115,6 +115,7 @@ def validation_history(history: History, train: str) -> BinHistory | None:
         gap=np.nan_to_num(confidence - accuracy),
         gamma=np.zeros(len(lower)),
         train_confidence=trained,
+        trained=np.repeat(list(epochs), N_BINS) + (1.0 if history.epoch.min() == 0 else 0.0),
     )
 
 

@@ -12,9 +12,11 @@ from core.datasets.base import LabelledRows, SplitDataset
 from core.datasets.load import load
 from core.datasets.texts.corpus import LEFT_OUT
 from core.datasets.texts.dataset import TextDataset, load_texts
-from core.errors import LibraryError, Notice, Refused
+from core.errors import LibraryError, Notice, Refused, UsageError
 from core.library import RunSource, open_library, summarise
-from core.library.history import from_events
+from core.library.history import MAX_ROWS, from_events
+from core.losses.bins import UpdateSchedule
+from core.losses.catalogue import checked
 from core.metrics.suite import audit
 from core.models.build import input_size
 from core.predictions import Predictions, ScoreKind
@@ -69,6 +71,7 @@ def trained(
     parts = assemble(config, data, fabric)
     if fabric.is_global_zero:
         check_room(folder, parts)
+        check_updates(config, len(data.train))
     outcome = train(parts, folder, seconds=seconds)
     if not outcome.finished:
         return None
@@ -125,6 +128,25 @@ def check_room(folder: JobFolder, parts: TrainingSetup) -> None:
             f"Checkpoints need {-(-needed // 2**20)} MiB, {free // 2**20} MiB are free",
             "free some space, or set CANDOR_HOME to another disk",
         )
+
+
+def check_updates(config: TrainConfig, n_train: int) -> None:
+    """Refuse to begin what would update gammas more often than a history can hold.
+
+    Raises
+    ------
+    UsageError
+        SETTING.
+    """
+    settings = checked(config.loss)
+    if "update_every" not in settings:
+        return
+    schedule = UpdateSchedule.of(str(settings["update_every"]))
+    n_bins, n_batches = int(settings["n_bins"]), -(-n_train // config.batch_size)
+    n_updates = sum(schedule.n_updates(epoch, n_batches) for epoch in range(config.epochs))
+    if n_updates * n_bins > MAX_ROWS:
+        what = f"{n_updates:,} updates of {n_bins} bins exceed a history's {MAX_ROWS:,} rows"
+        raise UsageError("SETTING", what, "update gammas less often")
 
 
 def _predictions(

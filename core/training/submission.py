@@ -74,6 +74,8 @@ def sweep(text: str, loss: str) -> dict[str, tuple[float, ...]]:
     values: dict[str, tuple[float, ...]] = {}
     for part in filter(str.strip, text.split(";")):
         name, _, numbers = (word.strip() for word in part.partition("="))
+        if name in values:
+            raise UsageError("SETTING", f"{name} is given twice", "give all its values at once")
         if name not in known:
             what = f"{name[:60]!r} cannot be swept"
             raise UsageError("SETTING", what, f"use {', '.join(known)}")

@@ -7,9 +7,10 @@ from functools import partial
 import numpy as np
 import plotly.graph_objects as go
 
-from core.histories import History
+from core.histories import COLUMNS, LATER, BinHistory, History
 from core.metrics.records import BinTable
 from core.screens.gamma.heatmaps import (
+    EXACT,
     MOST_BINS,
     MOST_EPOCHS,
     PLAIN_TERMS,
@@ -369,7 +370,11 @@ def _thinned_rings(n_turns: int) -> list[str]:
 def whole_table(grid: HistoryGrid) -> Table:
     """Return the whole history, numbered as it is kept: what reading a file of it expects."""
     more = Column("update", "update", "count"), Column("trained", "trained", "number")
-    columns = (*BIN_COLUMNS, *more) if grid.within else BIN_COLUMNS
+    kept = grid.kept
+    plain = {name: getattr(kept, name) for name in COLUMNS if name not in LATER}
+    filled = BinHistory(**plain) if (kept.update == kept.epoch).all() else None
+    usual = filled is not None and np.array_equal(filled.trained, kept.trained)
+    columns = BIN_COLUMNS if usual else (*BIN_COLUMNS, *more)
     values = ([_cell(value) for value in getattr(grid.kept, column.key)] for column in columns)
     return Table(columns, tuple(zip(*values, strict=True)))
 
@@ -541,7 +546,8 @@ def bin_mismatch(dynamics: GammaDynamics, other: GammaDynamics) -> str:
 def difference(dynamics: GammaDynamics, other: GammaDynamics, at: int) -> str:
     """Return how a second history of as many bins differs at one epoch."""
     epoch = dynamics.grid.moment(at)
-    places = np.flatnonzero(other.grid.epoch == dynamics.grid.epoch[at])
+    mine, theirs = (g.kept.trained[:: g.n_bins] for g in (dynamics.grid, other.grid))
+    places = np.flatnonzero(np.abs(theirs - mine[at]) < EXACT)
     if places.size == 0:
         ends = f"{other.grid.moment(0)} to {other.grid.moment(-1)}"
         return f"{_name(other)} has no epoch {epoch}: it runs from {ends}."

@@ -299,7 +299,9 @@ def test_a_changed_picture_is_decoded_again_and_the_old_copies_go(
     root = tmp_path / "data"
     pixels = write(root, height=66, width=40, train=10, test=2)
     by_name(opened(root, kept=True))
-    (first,) = kept(home)
+    by_name(opened(root, size=(24, 32), kept=True))
+    assert len(kept(home)) == 2
+    first = kept(home)[0]
     write_png(root / "test/ant/00.png", pixels["test/bee/00.png"])
     changed = by_name(opened(root, kept=True))
     np.testing.assert_array_equal(changed["test/ant/00.png"][0], pixels["test/bee/00.png"])

@@ -155,6 +155,13 @@ def test_every_update_of_an_epoch_is_kept_in_order():
     assert (bins.n_updates, bins.n_epochs) == (3, 2)
 
 
+def test_a_job_that_an_older_version_began_keeps_its_first_updates():
+    updates = [one_bin(1.5) | {"trained": at} for at in (1.5, 2.0)]
+    _, bins = from_events([event(0, 0.5, [one_bin(1.5)]), event(1, 0.5, updates)])
+    assert bins.trained.tolist() == [1.0, 1.5, 2.0]
+    assert bins.update.tolist() == [0, 1, 2]
+
+
 def test_an_older_table_without_updates_has_one_an_epoch(tmp_path):
     plain = small_bins()
     columns = {n: pa.array(getattr(plain, n).tolist()) for n in COLUMNS if n not in LATER}

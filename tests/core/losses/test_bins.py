@@ -173,7 +173,17 @@ def test_what_is_a_schedule(setting):
 
 @pytest.mark.parametrize(
     "setting",
-    ["", "never", "1 from 3", "epoch, 5", "epoch, 5 from 4, 2 from 4", "0", "epoch,", "1.5"],
+    [
+        "1000001",
+        "",
+        "never",
+        "1 from 3",
+        "epoch, 5",
+        "epoch, 5 from 4, 2 from 4",
+        "0",
+        "epoch,",
+        "1.5",
+    ],
 )
 def test_what_is_none(setting):
     assert not is_schedule(setting)

@@ -23,6 +23,7 @@ from core.training.config import (
     TrainConfig,
     from_json,
 )
+from core.training.job import check_updates
 from core.training.recipes import RECIPES
 
 ROOT = Path(__file__).parents[3]
@@ -348,6 +349,15 @@ def test_a_recipe_trains_as_the_papers_print_it(preset):
     rates = [config.lr(epoch) for epoch in range(epochs)]
     by_hand = [0.1] * first + [0.01] * (second - first) + [0.001] * (epochs - second)
     assert rates == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_more_updates_than_a_history_holds_are_refused_before_a_training_begins():
+    loss = {"name": "adafocal", "update_every": 1}
+    config = from_json(LEAST | {"loss": loss, "epochs": 100, "batch_size": 64})
+    check_updates(config, 1_333 * 64)  # 133,300 updates of 15 bins: 1,999,500 rows
+    with pytest.raises(UsageError, match=r"133,400 updates of 15 bins exceed .* 2,000,000 rows"):
+        check_updates(config, 1_333 * 64 + 1)
+    check_updates(from_json(LEAST), 10**9)
 
 
 def test_focal_calibration_loss_trains_chexnet_as_printed():

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from core.errors import Refused
-from core.histories import COLUMNS
+from core.histories import COLUMNS, History
 from core.library.history import from_events
 from core.losses.bins import GammaUpdate, ValidationBins
 from core.losses.catalogue import LOSSES
@@ -268,6 +268,16 @@ def test_bins_of_any_loss_are_those_that_adafocal_looks_at(trainer):
     found = distributions.validation_history(history, "train")
     for name in {*COLUMNS} - {"gamma"}:
         np.testing.assert_allclose(getattr(found, name), getattr(bins, name), rtol=1e-12)
+
+
+def test_bins_that_begin_with_a_resume_keep_the_number_of_their_epoch():
+    parts = {"lower": 0.0, "upper": 1.0, "count": 4.0, "confidence": 0.75, "accuracy": 0.5}
+    names = [f"val_bins.{b}.{name}" for name in (*parts, "train") for b in range(15)]
+    values = [value for value in (*parts.values(), 0.625) for _ in range(15)]
+    epochs = np.array([0, 1, *[2] * len(names)])
+    history = History(epochs, ("val_nll", "val_nll", *names), np.array([0.5, 0.5, *values]))
+    found = distributions.validation_history(history, "train")
+    assert (set(found.epoch.tolist()), set(found.trained.tolist())) == ({2}, {3.0})
 
 
 def test_the_logits_kept_of_an_epoch_are_those_of_its_last_weights(trainer):

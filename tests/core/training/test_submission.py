@@ -161,6 +161,7 @@ def test_whole_numbers_stay_whole():
     ("text", "what"),
     [
         ("loss.gamma = 1", "'loss.gamma' cannot be swept; use loss.lambda"),
+        ("loss.lambda = 1; loss.lambda = 2", "loss.lambda is given twice"),
         ("optimizer.name = sgd", "cannot be swept"),
         ("loss.n_bins = 5, 7.5", "give whole numbers"),
         ("loss.lambda = many", "give numbers"),

@@ -306,8 +306,28 @@ def test_updates_within_epochs_are_written_and_read_again():
     view = gamma_view(dynamics(HistoryGrid.of(bins)), 1, 0, TECHNICAL)
     assert "Two heat maps of 2 updates by 2 bins" in view.heatmap.alt
     last = HistoryGrid.of(replace(bins, trained=np.array([0.375, 0.375, 1.0, 1.0])))
-    assert (last.moment(0), last.moment(1)) == ("0.4", "1")
-    assert view.numbers[0].value == "0.8"  # of 0.375 and 0.75, distinct in one decimal
+    assert (last.moment(0), last.moment(1)) == ("0.37", "1")
+    assert view.numbers[0].value == "0.75"
+
+
+def test_updates_just_before_an_epoch_ends_are_not_called_epochs():
+    ends = np.array([1, 2, 3]) * 351 / 352
+    flat = np.ones((3, 2)), np.zeros((3, 2))
+    nearly, whole = (grid(*flat, update=[0, 1, 2], trained=at) for at in (ends, [1.0, 2.0, 3.0]))
+    assert nearly.within
+    assert not whole.within
+    assert [nearly.moment(at) for at in range(3)] == ["0.99", "1.99", "2.99"]
+    one, two = dynamics(nearly), dynamics(whole)
+    assert "has no epoch 0.99" in difference(one, two, 0)
+    assert "the same γ in every bin" in difference(one, one, 1)
+
+
+def test_a_file_of_updates_every_second_epoch_is_read_as_it_was():
+    flat = np.ones((2, 2)), np.zeros((2, 2))
+    bins = history(*flat, epoch=[1, 3], update=[0, 1], trained=[2.0, 4.0])
+    text = csv_text(whole_table(HistoryGrid.of(bins)))
+    again = read_history(FileBytes.of_bytes("gammas.csv", text.encode())).bins
+    assert HistoryGrid.of(again).epoch.tolist() == [2, 4]
 
 
 def test_bins_of_a_loss_without_gammas_are_drawn_without_them():
