@@ -342,6 +342,18 @@ def test_copies_are_left_out_where_the_disk_has_no_room(
     assert "resized copies need 0.0 GiB" in caplog.text
 
 
+def test_copies_that_are_there_need_no_more_room(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "data"
+    pixels = write(root, height=66, width=40, train=10, test=2)
+    by_name(opened(root, kept=True))
+    monkeypatch.setattr(stream, "LEFT_FREE", 0.0)
+    spoil(root / "test/ant/00.png")
+    assert_holds(opened(root, kept=True), pixels)
+    assert len(kept(home)) == 1
+
+
 def test_a_disk_that_fills_up_keeps_no_more_and_loses_nothing(tmp_path: Path) -> None:
     script = (
         "import resource, signal, sys\n"

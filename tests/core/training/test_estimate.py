@@ -41,6 +41,11 @@ def test_a_loss_that_asks_the_validation_part_often_takes_longer():
     assert often - once == pytest.approx(30 * 300 / 1000)
 
 
+def test_curves_of_the_test_part_take_an_evaluation_an_epoch():
+    more = seconds(SPEED, config(test_curves=True)) - seconds(SPEED, config())
+    assert more == pytest.approx(10 * 500 / 1000)
+
+
 def test_unknown_numbers_of_images_give_no_sum():
     assert seconds(SPEED, config(data="folder")) is None
 

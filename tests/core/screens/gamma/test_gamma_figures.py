@@ -143,6 +143,7 @@ def test_many_epochs_and_bins_are_thinned_with_both_ends():
         (range(1, 4), 8, [1, 2, 3]),
         ([7], 8, [7]),
         ([3, 30, 31], 8, [3, 30]),
+        ([1, 1, 1, 2, 2, 2, 3], 8, [1, 2, 3]),  # several updates an epoch
     ],
 )
 def test_ticks_are_round_numbers(labels, most, told):
