@@ -192,8 +192,10 @@ def download(
 
 
 def table(contents: Table, key: str) -> None:
-    """Draw a table; cells are shown as text, never as markup."""
+    """Draw a table; cells are shown as text, never as markup. No two columns share a label."""
     columns = [column.label for column in contents.columns]
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"Columns share a label: {columns}")
     rows = [dict(zip(columns, row, strict=True)) for row in contents.written()]
     st.dataframe(rows, hide_index=True, key=key, width="stretch")
 

@@ -43,6 +43,14 @@ def test_pages_that_would_start_a_job_stop_with_a_line(script):
 
 
 @pytest.mark.usefixtures("_demo")
+def test_a_table_of_a_paper_is_not_trained():
+    test = fine(opened("published"))
+    assert "published.results" in {one.key for one in test.toggle}
+    assert "published.submit" not in {button.key for button in test.button}
+    assert not test.text_input
+
+
+@pytest.mark.usefixtures("_demo")
 def test_a_correction_is_not_kept():
     test = fine(opened("posthoc", run="digits-overconfident"))
     assert "Keep" not in [button.label for button in test.button]

@@ -538,6 +538,9 @@ def test_a_viewer_is_offered_no_act_that_is_refused():
     assert "library.compare" in keys
     for script in ("train", "evaluate"):
         assert "Your role" in html(fine(entered(claims("carl", "viewer"), script)))
+    test = fine(entered(claims("carl", "viewer"), "published"))
+    assert "published.results" in {one.key for one in test.toggle}
+    assert "published.submit" not in {button.key for button in test.button}
 
 
 @pytest.mark.usefixtures("home")

@@ -78,7 +78,10 @@ def reproduced_table(rows: Sequence[PublishedNumber], own: Repeated) -> Table:
     for metric, posthoc, ood in kinds:
         head = f"{metric_label(metric)}{f', {ood}' if ood else ''}, {POSTHOC[posthoc].head.lower()}"
         key = f"{metric}.{posthoc}{f'.{ood}' if ood else ''}"
-        columns += [Column(f"{key}.paper", f"{head}: paper"), Column(f"{key}.here", "here")]
+        columns += [
+            Column(f"{key}.paper", f"{head}: paper"),
+            Column(f"{key}.here", f"{head}: here"),
+        ]
     lines = []
     for place, of_place in groupby(sorted(rows, key=_order), key=place_of):
         found = {(row.metric, row.posthoc, row.ood_dataset): row for row in of_place}

@@ -25,44 +25,51 @@ Place = tuple[str, str, str]  # data, network, loss
 
 
 def draw(filters: Filters) -> None:
-    """Draw the choice of table and rows, how long they take, and the button that trains them."""
-    shown = numbers(filters)
-    with st.expander("Train a table or a row", key="published.train"):
-        rows = _rows(shown)
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            text = st.text_input("Seeds", "0", key="published.seeds", width=120)
-            network = st.selectbox(
-                "Network",
-                [PRINTED, *MODELS],
-                key="published.own_network",
-                format_func=lambda key: MODELS[key].label if key in MODELS else key,
-                help="Another one than the paper’s is no reproduction.",
-                width=220,
-            )
-            epochs = st.number_input(
-                "Epochs", 1, 10_000, None, key="published.epochs", width=170,
-                placeholder="as printed", help="Fewer than the paper’s are no reproduction.",
-            )  # fmt: skip
-            root = (
-                st.text_input(
-                    "Data folder",
-                    key="published.root",
-                    placeholder="downloaded where it can be",
-                    width=300,
-                )
-                or None
-            )
-        own: dict[str, Any] = {"data_root": root} if root else {}
-        own |= {} if network == PRINTED else {"model": network}
-        own |= {} if epochs is None else {"epochs": int(epochs)}
+    """Draw the choice of table and rows, what trains them, and what was trained of them here."""
+    off = visitor.off("pages/train.py")
+    label = "My results in a table" if off else "Train a table or a row"
+    with st.expander(label, key="published.train"):
+        rows = _rows(numbers(filters))
+        if not off:
+            _training(rows)
         _results(rows)
-        try:
-            check_folder(root)
-            configs, lacking = reproductions(rows, seeds(text), own)
-        except UsageError as refused:
-            frame.refusal(refused)
-            return
-        _submit(configs, lacking)
+
+
+def _training(rows: Sequence[PublishedNumber]) -> None:
+    """Draw with what rows are trained, how long they take, and the button that trains them."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = st.text_input("Seeds", "0", key="published.seeds", width=120)
+        network = st.selectbox(
+            "Network",
+            [PRINTED, *MODELS],
+            key="published.own_network",
+            format_func=lambda key: MODELS[key].label if key in MODELS else key,
+            help="Another one than the paper’s is no reproduction.",
+            width=220,
+        )
+        epochs = st.number_input(
+            "Epochs", 1, 10_000, None, key="published.epochs", width=170,
+            placeholder="as printed", help="Fewer than the paper’s are no reproduction.",
+        )  # fmt: skip
+        root = (
+            st.text_input(
+                "Data folder",
+                key="published.root",
+                placeholder="downloaded where it can be",
+                width=300,
+            )
+            or None
+        )
+    own: dict[str, Any] = {"data_root": root} if root else {}
+    own |= {} if network == PRINTED else {"model": network}
+    own |= {} if epochs is None else {"epochs": int(epochs)}
+    try:
+        check_folder(root)
+        configs, lacking = reproductions(rows, seeds(text), own)
+    except UsageError as refused:
+        frame.refusal(refused)
+        return
+    _submit(configs, lacking)
 
 
 def _results(rows: Sequence[PublishedNumber]) -> None:

@@ -44,6 +44,8 @@ def test_runs_have_mean_and_sample_deviation_with_the_mean_temperature():
 def test_the_table_has_a_column_here_beside_each_of_the_paper():
     table = reproduced_table(ROWS, {(FOCAL, "ece_em"): [run(0.01, 0.7)]})
     assert len(table.rows) == 3 * 6
+    labels = [column.label for column in table.columns]
+    assert len(set(labels)) == len(labels)
     keys = [column.key for column in table.columns]
     (line,) = [row for row in table.rows if row[:3] == ("CIFAR-10", "ResNet-50", "Focal γ = 3")]
     at = keys.index("ece_em.ts.paper")
