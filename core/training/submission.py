@@ -8,16 +8,19 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
+from core.datasets.catalogue import TEXT_DATA, data_entry
 from core.errors import UsageError
 from core.fields import fields_of
 from core.losses.catalogue import LOSSES
 from core.losses.papers import OF_TINY_IMAGENET, losses_of
+from core.models.catalogue import TEXT_MODELS
 from core.published import MODELS, PublishedNumber
 from core.training.config import OptimizerConfig, TrainConfig, from_json
 
 MOST: Final = 100  # trainings of one submission
 SEED_DIGITS: Final = 19  # of the largest seed, 2**63 - 1
 NO_FOLDER: Final = "No folder is entered"
+NOT_STATED: Final = "Cannot be trained here, or the paper does not state the settings"
 IMPORT: Final = "CANDOR_IMPORT"  # folders that a page may read from, separated as in PATH
 FIRST: Final[dict[str, Any]] = {  # what one click trains; half a minute on two cores
     "data": "digits",
@@ -156,9 +159,27 @@ RECIPE_OF: Final = {
 }
 
 
+def printed_settings(row: PublishedNumber) -> dict[str, Any] | None:
+    """Return the settings of the training that a row of the papers is printed of.
+
+    None where its data, network or loss cannot be trained here, or are not stated.
+    """
+    networks = {name: key for key, name in reversed(MODELS.items())}
+    losses = losses_of(row.method, row.dataset, row.model)
+    preset, network = RECIPE_OF.get(row.dataset), networks.get(row.model)
+    if preset is None or network is None or not losses:
+        return None
+    if row.dataset == "tiny_imagenet" and row.model == "resnet50":
+        network = OF_TINY_IMAGENET
+    return {"data": row.dataset, "model": network, "loss": losses[0], "preset": preset}
+
+
 def reproductions(
-    rows: Sequence[PublishedNumber], seeds_: Sequence[int], settings: Mapping[str, Any]
-) -> tuple[tuple[TrainConfig, ...], tuple[PublishedNumber, ...]]:
+    rows: Sequence[PublishedNumber],
+    seeds_: Sequence[int],
+    settings: Mapping[str, Any],
+    roots: Mapping[str, str],
+) -> tuple[tuple[TrainConfig, ...], dict[PublishedNumber, str]]:
     """Return the trainings that rows of the papers are printed of, and the rows without any.
 
     Parameters
@@ -168,35 +189,40 @@ def reproductions(
     seeds_ : sequence of int
         One training of each with each.
     settings : mapping
-        Of a config, in the place of the paper's: data_root, or a smaller model and fewer epochs.
+        Of a config, in the place of the paper's: a smaller model and fewer epochs.
+    roots : mapping
+        The folder of each data set that is not to be downloaded.
 
     Returns
     -------
-    configs, rows
-        Rows whose data, network or loss cannot be trained here, or are not stated.
+    configs, left_out
+        No two configs alike. Why each of the other rows is left out.
 
     Raises
     ------
     UsageError
         SETTING: too many at once, or settings that do not fit.
     """
-    networks = {name: key for key, name in reversed(MODELS.items())}
-    configs: list[TrainConfig] = []
-    lacking: list[PublishedNumber] = []
+    model = settings.get("model")
+    configs: dict[str, TrainConfig] = {}
+    left_out: dict[PublishedNumber, str] = {}
     for row in {(row.dataset, row.model, row.method): row for row in rows}.values():
-        losses = losses_of(row.method, row.dataset, row.model)
-        preset, network = RECIPE_OF.get(row.dataset), networks.get(row.model)
-        if preset is None or network is None or not losses:
-            lacking.append(row)
-            continue
-        if row.dataset == "tiny_imagenet":
-            network = OF_TINY_IMAGENET if row.model == "resnet50" else network
-        plain = {"data": row.dataset, "model": network, "loss": losses[0], "preset": preset}
-        base = from_json(plain | dict(settings))
-        configs += trainings(base, "", (), seeds_)
+        printed = printed_settings(row)
+        if printed is None:
+            left_out[row] = NOT_STATED
+        elif model is not None and (model in TEXT_MODELS) != (row.dataset in TEXT_DATA):
+            left_out[row] = (
+                f"{model} does not read {'texts' if row.dataset in TEXT_DATA else 'images'}"
+            )
+        elif data_entry(row.dataset).needs_root and not roots.get(row.dataset):
+            left_out[row] = NO_FOLDER
+        else:
+            base = from_json({**printed, "data_root": roots.get(row.dataset), **settings})
+            for config in trainings(base, "", (), seeds_):
+                configs.setdefault(config.digest, config)
     if len(configs) > MOST:
         raise UsageError("SETTING", f"{len(configs)} trainings at once", f"submit at most {MOST}")
-    return tuple(configs), tuple(lacking)
+    return tuple(configs.values()), left_out
 
 
 def folder_remedy(data: str, label: str) -> str:

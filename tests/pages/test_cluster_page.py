@@ -68,6 +68,18 @@ def test_a_training_goes_to_the_cluster_with_what_the_form_asks_for(page, slurm,
     assert "To the front" not in [button.label for button in test.button]
 
 
+def test_a_row_of_a_paper_goes_to_the_cluster_that_is_chosen(page, slurm):
+    at = {"data": "cifar10", "network": "resnet50", "paper": "komisarenko2024"}
+    test = fine(opened("published", measure="ece_em", **at))
+    test.multiselect(key="published.rows").set_value([("cifar10", "resnet50", "focal_1")]).run()
+    test.selectbox(key=launcher.CHOICE).set_value(SLURM).run()
+    test.number_input(key="cluster.minutes").set_value(30).run()
+    test.button(key="published.submit").click().run()
+    fine(test)
+    (job,) = open_jobs().list()
+    assert (job.launcher, job.request) == (SLURM, SlurmRequest(minutes=30))
+
+
 def test_a_request_out_of_range_is_said_and_not_submitted(page, slurm):
     test = page()
     test.selectbox(key=launcher.CHOICE).set_value(SLURM).run()

@@ -10,6 +10,10 @@ from core.jobs.local import open_jobs
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.screens.kit.numbers import MISSING
+from core.training.config import from_json
+from core.training.estimate import Speed, basis
+from core.training.submission import IMPORT
+from pages.ui.jobs import cache as cache_train
 from pages.ui.published.choices import FIRST_RUN
 from tests.core.library.builders import small_history
 from tests.pages.seen import fine, html, opened, said, table
@@ -102,16 +106,23 @@ def test_hyperparameters_follow_the_filters(page):
 def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     library = Library(home, SAMPLES)
     rows = library.load(FIRST_RUN, "test")
-    library.keep_trained(
-        "My FLSD",
-        {"test": rows},
-        source=RunSource("x", "0" * 32),
-        summary={"test": summarise(audit(rows, AuditConfig(metrics=("accuracy", "ece"))))},
-        config={"data": "cifar10", "model": "resnet50_cifar", "loss": {"name": "flsd_53"}},
-        environment={},
-        history=small_history(),
-        run_id="mine",
-    )
+    config = {"data": "cifar10", "model": "resnet50_cifar", "loss": {"name": "flsd_53"}}
+    config["preset"] = "cifar"
+
+    def keep(name, **settings):
+        library.keep_trained(
+            name,
+            {"test": rows},
+            source=RunSource("x", "0" * 32),
+            summary={"test": summarise(audit(rows, AuditConfig(metrics=("accuracy", "ece"))))},
+            config=from_json(config | settings).to_json(),
+            environment={},
+            history=small_history(),
+            run_id=name.split()[0].lower(),
+        )
+
+    keep("Short FLSD", epochs=1, n_train=500)
+    keep("My FLSD")
     row = table(fine(page()), "Published numbers").split("FLSD-53")[1].split("</tr>")[0]
     assert "yes: My FLSD" in row
     metrics = sample().metrics["test"]
@@ -129,6 +140,13 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home):
         frame["Accuracy, after temperature: here"],
     )
     assert [cell.item() for cell in accuracy] == ["94.6 ± 0.1", MISSING]  # no validation part
+    test = page(data="cifar10", network="resnet50", paper="mukhoti2020iclr", measure="ece")
+    test.selectbox(key="published.table").set_value(("mukhoti2020iclr", "1")).run()
+    test.multiselect(key="published.rows").set_value([("cifar10", "resnet50", "flsd_53")])
+    test.toggle(key="published.results").set_value(True).run()
+    (fold,) = [fold for fold in test.expander if fold.label.startswith("Train a table")]
+    here = fold.dataframe[0].value["ECE, equal width, as trained: here"].item()
+    assert here == f"{100 * metrics['ece']['value']:.2f} (n = 1)"
 
 
 def test_a_table_is_trained_with_the_papers_recipe_at_once(page):
@@ -139,10 +157,43 @@ def test_a_table_is_trained_with_the_papers_recipe_at_once(page):
     assert focal == [f"CIFAR-10 · ResNet-50 · Focal γ = {gamma}" for gamma in (1, 3, 7)]
     rows.set_value([("cifar10", "resnet50", f"focal_{gamma}") for gamma in (1, 7)]).run()
     test.text_input(key="published.seeds").set_value("0, 1").run()
-    test.button(key="published.submit").click().run()
     jobs = open_jobs()
+    first = from_json(
+        {"data": "cifar10", "model": "resnet50_cifar", "preset": "cifar"}
+        | {"loss": {"name": "focal", "gamma": 1.0}}
+    )
+    speed = Speed(device="cpu", trained=45_000.0, evaluated=15_000.0, start_s=0.0, epoch_s=0.0)
+    cache_train.speeds().put(basis(first).digest, speed)
+    test = fine(test.run())
+    assert "**The first of 4: about" in " ".join(one.value for one in test.markdown)
+    assert test.button(key="published.submit").label == "Train 4"
+    test.button(key="published.submit").click().run()
     configs = [jobs.config(job.id) for job in jobs.list()]
     kinds = {(c.model, c.loss["gamma"], c.seed, c.epochs) for c in configs}
     assert kinds == {("resnet50_cifar", g, seed, 350) for g in (1.0, 7.0) for seed in (0, 1)}
+    assert "4 trainings queued or running." in [one.value for one in fine(test).markdown]
+    assert "job" not in test.query_params
+    assert "published.submit" not in {button.key for button in test.button}
+    test.text_input(key="published.seeds").set_value("1, 2").run()
+    assert test.button(key="published.submit").label == "Train 2"
     test.text_input(key="published.seeds").set_value("many").run()
     assert "Seeds are" in test.error[0].value
+
+
+def test_each_data_set_of_the_rows_has_its_folder(page, tmp_path, monkeypatch):
+    monkeypatch.setenv(IMPORT, str(tmp_path))
+    open_jobs().pause()
+    test = fine(page(data="cifar10", network="resnet50", paper="komisarenko2024", measure="ece_em"))
+    rows = [(data, "resnet50", "focal_1") for data in ("cifar10", "tiny_imagenet")]
+    test.multiselect(key="published.rows").set_value(rows).run()
+    assert test.button(key="published.submit").label == "Train"
+    left_out = "No folder is entered: Tiny-ImageNet · ResNet-50 · Focal γ = 1."
+    assert left_out in html(fine(test))
+    test.text_input(key="published.root.tiny_imagenet").set_value(str(tmp_path)).run()
+    assert left_out not in html(fine(test))
+    test.button(key="published.submit").click().run()
+    jobs = open_jobs()
+    configs = [jobs.config(job.id) for job in jobs.list()]
+    assert {c.data: c.data_root for c in configs} == {
+        "cifar10": None, "tiny_imagenet": str(tmp_path)
+    }  # fmt: skip

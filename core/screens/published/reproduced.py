@@ -1,10 +1,13 @@
 """A paper's table with what was trained here beside each printed cell."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from statistics import mean, stdev
 from typing import Final
 
+from core.errors import UsageError
+from core.fields import JsonObject
 from core.metrics.records import Score
 from core.published import IN_HUNDREDTHS, PublishedNumber
 from core.screens.kit.numbers import MISSING
@@ -19,15 +22,56 @@ from core.screens.published.words import (
     metric_label,
 )
 from core.studies.published import OwnNumbers
+from core.training.config import from_json
+from core.training.submission import printed_settings
 
 Place = tuple[str, str, str]  # data, network, loss
-Repeated = Mapping[tuple[Place, str], Sequence[OwnNumbers]]  # by place and metric, a run each
+# By place and metric, a run each; None for one whose numbers are not known yet.
+Repeated = Mapping[tuple[Place, str], Sequence[OwnNumbers | None]]
 FITTED_HERE: Final = ("none", "ts")
 
 
 def place_of(row: PublishedNumber) -> Place:
     """Return which training a number is of."""
     return row.dataset, row.model, row.method
+
+
+def recipe(config: JsonObject | None) -> tuple[str, int] | None:
+    """Return the digest of all that decides a training's numbers but its seed, and the seed.
+
+    None for what is no config of a training, or one of another version.
+    """
+    try:
+        training = from_json(config)
+    except UsageError:
+        return None
+    plain = replace(
+        training, seed=0, preset=None, device="auto", deterministic=False, compile="auto",
+        test_curves=False,
+    )  # fmt: skip
+    return plain.digest, training.seed
+
+
+def repetitions(
+    rows: Sequence[PublishedNumber], recipes: Mapping[str, tuple[str, int]]
+) -> dict[Place, tuple[str, ...]]:
+    """Return the runs that were trained exactly as rows are printed, one a seed, by place.
+
+    Parameters
+    ----------
+    rows : sequence of PublishedNumber
+    recipes : mapping
+        What `recipe` returns of each run's config, by its id; the first of a seed counts.
+    """
+    runs: dict[str, dict[int, str]] = {}
+    for run_id, (of, seed) in recipes.items():
+        runs.setdefault(of, {}).setdefault(seed, run_id)
+    repeated = {}
+    for place, row in {place_of(row): row for row in rows}.items():
+        of_print = recipe(printed_settings(row))
+        if of_print is not None:
+            repeated[place] = tuple(runs.get(of_print[0], {}).values())
+    return repeated
 
 
 def printed(row: PublishedNumber) -> str:
@@ -45,12 +89,13 @@ def printed(row: PublishedNumber) -> str:
     return f"{text} ({', '.join(fitted)})" if fitted else text
 
 
-def trained(runs: Sequence[OwnNumbers], row: PublishedNumber) -> str:
-    """Return the mean of runs and their sample deviation, in the decimals of print."""
+def trained(runs: Sequence[OwnNumbers | None], row: PublishedNumber) -> str:
+    """Return mean and sample deviation of runs, one a seed, in the decimals of print."""
     if row.posthoc not in FITTED_HERE:
         return MISSING
     after = row.posthoc == "ts"
-    scores: list[Score | None] = [run.after if after else run.before for run in runs]
+    known = [run for run in runs if run is not None]
+    scores: list[Score | None] = [run.after if after else run.before for run in known]
     scale = 100.0 if in_percent(row.metric) else 1.0
     values = [scale * s.value for s in scores if s is not None and s.value is not None]
     if not values:
@@ -59,8 +104,12 @@ def trained(runs: Sequence[OwnNumbers], row: PublishedNumber) -> str:
     text = f"{mean(values):.{decimals}f}"
     if len(values) > 1:
         text += f" ± {stdev(values):.{decimals}f}"
-    temperatures = [run.temperature for run in runs if run.temperature is not None]
-    return f"{text} (T = {mean(temperatures):.2f})" if after and temperatures else text
+    n, m = len(values), len(runs)
+    notes = [f"n = {n}" if n == m else f"{n} of {m} seeds"]
+    temperatures = [run.temperature for run in known if run.temperature is not None]
+    if after and temperatures:
+        notes.insert(0, f"T = {mean(temperatures):.2f}")
+    return f"{text} ({', '.join(notes)})"
 
 
 def reproduced_table(rows: Sequence[PublishedNumber], own: Repeated) -> Table:

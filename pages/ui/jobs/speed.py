@@ -60,11 +60,14 @@ def _measured(config: TrainConfig, measuring: BackgroundTask[Speed]) -> Speed | 
 
 
 def _estimate(speed: Speed, configs: Sequence[TrainConfig]) -> str:
-    durations = [seconds(speed, config) for config in configs]
+    each = [(config, seconds(speed, config)) for config in configs]
+    first = each[0][1]
     device = "CPU" if speed.device == "cpu" else "GPU"
     rows = "texts" if configs[0].of_texts else "images"
     rate = f"{count(round(speed.trained))} {rows} a second on this machine's {device}"
-    if durations[0] is None:
+    if first is None:
         return f"{rate}; the number of {rows} is known only once they are read."
+    if len({(basis(config).digest, duration) for config, duration in each}) > 1:
+        return f"**The first of {len(configs)}: {about(first)}**, {rate}."
     per_training = " each" if len(configs) > 1 else ""
-    return f"**{about(durations[0]).capitalize()}{per_training}**, {rate}."
+    return f"**{about(first).capitalize()}{per_training}**, {rate}."

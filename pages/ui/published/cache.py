@@ -7,7 +7,7 @@ from core.errors import LibraryError
 from core.published import PublishedNumber, definition
 from core.screens.kit.run_marks import marks
 from core.screens.published.own import OwnRun, RunFacts, TrainedRun
-from core.screens.published.reproduced import Repeated, place_of
+from core.screens.published.reproduced import Place, Repeated, recipe, repetitions
 from core.studies.published import OwnNumbers, own_numbers
 from pages.ui import audits, cache, papers
 from pages.ui.caching import cached
@@ -50,25 +50,34 @@ def _step(run: cache.Run, metric: str) -> Computation[OwnNumbers]:
 
 
 def repeated(rows: Sequence[PublishedNumber]) -> tuple[Repeated, tuple[str, ...]]:
-    """Return the numbers of all runs that were trained as rows were, and the ids of these runs."""
-    places = {place_of(row): row for row in rows}
+    """Return the numbers of the runs that repeat rows, and the ids of these runs.
+
+    Of all trainings in the library; evaluations of theirs show the same test images again.
+    """
+    listed = [row.id for row in cache.rows(kind="train") if row.split == "test"]
+    recipes = {run_id: of for run_id in listed if (of := _recipe(run_id)) is not None}
     metrics = [m for m in dict.fromkeys(row.metric for row in rows) if definition(m).metric]
-    steps: dict[tuple[tuple[str, str, str], str], list[Computation[OwnNumbers]]] = {}
+    steps: dict[tuple[Place, str], list[Computation[OwnNumbers]]] = {}
     ids: list[str] = []
-    for of in trained():
-        for place in places:
-            data, network, method = place
-            if (of.setting.dataset, of.setting.model) != (data, network):
-                continue
-            if method in of.setting.methods:
-                ids.append(of.id)
-                run = cache.look_up(of.id)
+    for place, runs in repetitions(rows, recipes).items():
+        for run_id in runs:
+            with suppress(LibraryError):  # deleted meanwhile
+                run = cache.look_up(run_id)
+                ids.append(run_id)
                 for metric in metrics:
                     steps.setdefault((place, metric), []).append(_step(run, metric))
-    known = computed([step for several in steps.values() for step in several])
-    return {
-        key: [known[step] for step in several if step in known] for key, several in steps.items()
-    }, tuple(dict.fromkeys(ids))
+    known = computed(list(dict.fromkeys(step for several in steps.values() for step in several)))
+    numbers = {key: [known.get(step) for step in several] for key, several in steps.items()}
+    return numbers, tuple(dict.fromkeys(ids))
+
+
+@cached(library=8192, draft=1)
+def _recipe(run_id: str) -> tuple[str, int] | None:
+    """Return what a run of the library was trained with, which never changes."""
+    try:
+        return recipe(open_library().get(run_id).config)
+    except LibraryError:  # deleted meanwhile
+        return None
 
 
 def _facts(run: cache.Run) -> RunFacts:

@@ -5,23 +5,25 @@ from typing import Any
 
 import streamlit as st
 
-from core.errors import UsageError
+from core.datasets.catalogue import data_entry
+from core.errors import AuditError, UsageError
+from core.jobs.local import LocalJobs
+from core.jobs.records import Job
+from core.jobs.slurm.request import SlurmRequest
 from core.models.catalogue import MODELS
 from core.published import PAPERS, PublishedNumber, published
 from core.reports.compare_text import latex_table
 from core.screens.published.lines import Filters, numbers
-from core.screens.published.reproduced import reproduced_table
+from core.screens.published.reproduced import place_of, reproduced_table
 from core.screens.published.words import DATA, METHODS, NETWORKS
 from core.training.config import TrainConfig
-from core.training.submission import check_folder, reproductions, seeds
+from core.training.submission import check_folder, printed_settings, reproductions, seeds
 from pages.ui import frame, site, visitor, widgets
-from pages.ui.jobs import queue, speed
-from pages.ui.jobs import watch as job_watch
+from pages.ui.jobs import launcher, queue, speed
 from pages.ui.published import cache
 from pages.ui.visitor import open_jobs
 
 PRINTED = "As printed"
-Place = tuple[str, str, str]  # data, network, loss
 
 
 def draw(filters: Filters) -> None:
@@ -37,6 +39,8 @@ def draw(filters: Filters) -> None:
 
 def _training(rows: Sequence[PublishedNumber]) -> None:
     """Draw with what rows are trained, how long they take, and the button that trains them."""
+    jobs = open_jobs()
+    jobs.tick()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input("Seeds", "0", key="published.seeds", width=120)
         network = st.selectbox(
@@ -44,32 +48,46 @@ def _training(rows: Sequence[PublishedNumber]) -> None:
             [PRINTED, *MODELS],
             key="published.own_network",
             format_func=lambda key: MODELS[key].label if key in MODELS else key,
-            help="Another one than the paper’s is no reproduction.",
+            help="Another network does not reproduce the paper.",
             width=220,
         )
         epochs = st.number_input(
             "Epochs", 1, 10_000, None, key="published.epochs", width=170,
-            placeholder="as printed", help="Fewer than the paper’s are no reproduction.",
+            placeholder="as printed", help="Fewer epochs do not reproduce the paper.",
         )  # fmt: skip
-        root = (
-            st.text_input(
-                "Data folder",
-                key="published.root",
-                placeholder="downloaded where it can be",
-                width=300,
-            )
-            or None
-        )
-    own: dict[str, Any] = {"data_root": root} if root else {}
-    own |= {} if network == PRINTED else {"model": network}
+        launcher.choose()
+        roots = _folders(rows)
+    launcher.ask(jobs)
+    own: dict[str, Any] = {} if network == PRINTED else {"model": network}
     own |= {} if epochs is None else {"epochs": int(epochs)}
     try:
-        check_folder(root)
-        configs, lacking = reproductions(rows, seeds(text), own)
+        for root in roots.values():
+            check_folder(root)
+        request = launcher.request()
+        configs, left_out = reproductions(rows, seeds(text), own, roots)
     except UsageError as refused:
         frame.refusal(refused)
         return
-    _submit(configs, lacking)
+    for why in dict.fromkeys(left_out.values()):
+        names = (" · ".join(_names(row)) for row, of in left_out.items() if of == why)
+        widgets.caption(f"{why}: {'; '.join(names)}.")
+    _submit(jobs, configs, request)
+
+
+def _folders(rows: Sequence[PublishedNumber]) -> dict[str, str]:
+    """Draw a folder for each data set that can be trained on, and return those that are given."""
+    roots = {}
+    for data in dict.fromkeys(row.dataset for row in rows if printed_settings(row)):
+        entry = data_entry(data)
+        root = st.text_input(
+            f"Folder of {entry.label}",
+            key=f"published.root.{data}",
+            placeholder="needed" if entry.needs_root else "downloaded if empty",
+            width=220,
+        )
+        if root:
+            roots[data] = root
+    return roots
 
 
 def _results(rows: Sequence[PublishedNumber]) -> None:
@@ -82,8 +100,8 @@ def _results(rows: Sequence[PublishedNumber]) -> None:
     table = reproduced_table(rows, own)
     widgets.table(table, key="table.reproduced")
     widgets.caption(
-        "Mean ± sample deviation over the runs of this data, network and loss with the paper’s "
-        "settings of it. T here has the smallest validation NLL."
+        "Mean ± sample deviation over seeds. Runs count whose settings are all those of the "
+        "paper’s recipe, one for each seed. T here has the smallest validation NLL."
     )
     with st.container(horizontal=True):
         widgets.save(table, "reproduced")
@@ -104,7 +122,7 @@ def _rows(shown: Sequence[PublishedNumber]) -> list[PublishedNumber]:
             "Table", list(tables), key="published.table", format_func=tables.__getitem__, width=300
         )
         there = published(paper=table[0], table=table[1]) if table else ()
-        places = {_place(row): " · ".join(_names(row)) for row in there}
+        places = {place_of(row): " · ".join(_names(row)) for row in there}
         chosen = st.multiselect(
             "Rows",
             list(places),
@@ -113,32 +131,41 @@ def _rows(shown: Sequence[PublishedNumber]) -> list[PublishedNumber]:
             placeholder="All of the table",
             width=420,
         )
-    return [row for row in there if not chosen or _place(row) in chosen]
-
-
-def _place(row: PublishedNumber) -> Place:
-    return row.dataset, row.model, row.method
+    return [row for row in there if not chosen or place_of(row) in chosen]
 
 
 def _names(row: PublishedNumber) -> tuple[str, str, str]:
     return DATA[row.dataset], NETWORKS[row.model], METHODS[row.method]
 
 
-def _submit(configs: Sequence[TrainConfig], lacking: Sequence[PublishedNumber]) -> None:
-    """Draw what cannot be trained here, the time, and the button."""
-    jobs = open_jobs()
-    if lacking:
-        names = "; ".join(dict.fromkeys(" · ".join(_names(row)) for row in lacking))
-        widgets.caption(f"Not trained here, or its settings are not stated: {names}.")
-    speed.time(configs, jobs.list())
+def _submit(jobs: LocalJobs, configs: Sequence[TrainConfig], request: SlurmRequest | None) -> None:
+    """Draw the time, the button, and how many are queued already."""
+    listed = jobs.list()
+    new = _not_queued(listed, configs)
+    speed.time(new, listed)
     queue.refused()
-    if configs:
-        st.button(
-            f"Train {len(configs)}",
-            key="published.submit",
-            on_click=job_watch.submit,
-            args=(jobs, configs),
-            kwargs={"wants": "auto", "priority": 0, "time_limit": None, "request": None},
-        )
-    if st.query_params.get("job"):
-        st.page_link(site.TRAIN.script, label="Open the queue", icon=site.TRAIN.icon)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if new:
+            st.button(
+                f"Train {len(new)}" if len(new) > 1 else "Train",
+                key="published.submit",
+                on_click=_queue,
+                args=(jobs, new, request),
+            )
+        if n := len(configs) - len(new):
+            st.markdown(f"{n} training{'s' if n > 1 else ''} queued or running.", width="content")
+            st.page_link(site.TRAIN.script, label="Open the queue", icon=site.TRAIN.icon)
+
+
+def _not_queued(listed: Sequence[Job], configs: Sequence[TrainConfig]) -> list[TrainConfig]:
+    queued = {job.digest for job in listed if not job.state.ended}
+    return [config for config in configs if config.digest not in queued]
+
+
+def _queue(jobs: LocalJobs, configs: Sequence[TrainConfig], request: SlurmRequest | None) -> None:
+    """Queue trainings; a second click before the page is drawn again adds nothing."""
+    try:
+        if new := _not_queued(jobs.list(), configs):
+            jobs.submit(new, request=request)
+    except AuditError as error:
+        st.session_state[queue.REFUSED] = error

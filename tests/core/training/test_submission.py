@@ -10,6 +10,7 @@ from core.training.submission import (
     FIRST,
     IMPORT,
     MOST,
+    NO_FOLDER,
     check_folder,
     reproductions,
     seeds,
@@ -18,6 +19,7 @@ from core.training.submission import (
 )
 
 BASE = from_json(FIRST)
+TINY = {"tiny_imagenet": "/data/tiny"}
 
 
 @pytest.mark.parametrize(
@@ -96,8 +98,10 @@ def test_a_page_reads_only_below_the_folders_it_was_given(tmp_path, monkeypatch)
 
 def test_a_whole_table_is_six_losses_on_three_data_sets_with_each_seed():
     rows = published(paper="komisarenko2024", table="1")
-    configs, lacking = reproductions(rows, (0, 1), {})
-    assert not lacking
+    configs, left_out = reproductions(rows, (0, 1), {}, TINY)
+    assert not left_out
+    roots = {c.data: c.data_root for c in configs}
+    assert roots == {"cifar10": None, "cifar100": None, **TINY}
     assert (
         len({(c.data, c.loss["name"], c.loss.get("gamma"), c.seed) for c in configs}) == 3 * 6 * 2
     )
@@ -112,7 +116,7 @@ def test_a_whole_table_is_six_losses_on_three_data_sets_with_each_seed():
 def test_what_is_trained_for_a_row_is_matched_with_it_again():
     for table in ("1", "3"):
         rows = published(paper="fcl2024", table=table, dataset="cifar10")
-        configs, _ = reproductions(rows, (0,), {"data_root": "/data/cifar"})
+        configs, _ = reproductions(rows, (0,), {}, {"cifar10": "/data/cifar"})
         printed = {row.method for row in rows}
         assert printed == {m for c in configs for m in subject(c.to_json()).methods} & printed
         assert {c.data_root for c in configs} == {"/data/cifar"}
@@ -120,15 +124,33 @@ def test_what_is_trained_for_a_row_is_matched_with_it_again():
 
 def test_rows_that_cannot_be_trained_here_are_named():
     rows = published(paper="adafocal2022", table="2", method="adafocal")
-    _, lacking = reproductions(rows, (0,), {})
-    assert {row.dataset for row in lacking} >= {"imagenet"}
-    assert "bert_base_uncased" in {row.model for row in lacking}
+    _, left_out = reproductions(rows, (0,), {}, {})
+    why = {(row.dataset, row.model): reason for row, reason in left_out.items()}
+    assert why["imagenet", "resnet50"].startswith("Cannot be trained here")
+    assert why["20newsgroups", "bert_base_uncased"].startswith("Cannot be trained here")
+    assert why["20newsgroups", "gp_cnn"] == why["tiny_imagenet", "resnet50"] == NO_FOLDER
+
+
+def test_another_network_is_given_once_to_the_rows_that_it_reads():
+    rows = published(paper="mukhoti2020iclr", table="1")
+    roots = {"20newsgroups": "/data/news"}
+    configs, left_out = reproductions(rows, (0, 1), {"model": "small_cnn"}, roots)
+    assert {(c.data, c.model) for c in configs} == {
+        ("cifar10", "small_cnn"), ("cifar100", "small_cnn")
+    }  # fmt: skip
+    losses = {row.method for row in rows if row.dataset == "cifar10"}
+    assert len(configs) == len({c.digest for c in configs}) == 2 * 2 * len(losses)
+    reasons = {why for row, why in left_out.items() if row.model == "gp_cnn"}
+    assert reasons == {"small_cnn does not read texts"}
+    configs, left_out = reproductions(rows, (0,), {"model": "text_mean"}, roots)
+    assert {c.data for c in configs} == {"20newsgroups"}
+    assert "text_mean does not read images" in left_out.values()
 
 
 def test_a_table_with_too_many_seeds_is_refused():
     rows = published(paper="komisarenko2024", table="1")
     with pytest.raises(UsageError, match="108 trainings at once"):
-        reproductions(rows, range(6), {})
+        reproductions(rows, range(6), {}, TINY)
 
 
 def test_a_sweep_meets_every_seed_and_names_its_values():

@@ -5,8 +5,15 @@ from core.published import published
 from core.reports.compare_text import latex_table
 from core.screens.kit.numbers import MISSING
 from core.screens.kit.records import Column, Table
-from core.screens.published.reproduced import printed, reproduced_table, trained
+from core.screens.published.reproduced import (
+    printed,
+    recipe,
+    repetitions,
+    reproduced_table,
+    trained,
+)
 from core.studies.published import OwnNumbers
+from core.training.config import from_json
 
 ROWS = published(paper="komisarenko2024", table="1")
 FOCAL = ("cifar10", "resnet50", "focal_3")
@@ -34,11 +41,31 @@ def test_printed_cells_are_those_of_the_paper():
 def test_runs_have_mean_and_sample_deviation_with_the_mean_temperature():
     runs = [run(0.010, 0.7), run(0.012, 0.8), run(0.017, 0.9)]
     # of 1.0, 1.2 and 1.7: mean 1.3, squares .09 + .01 + .16 over 2
-    assert trained(runs, number("ece_em", "ts")) == "1.30 ± 0.36 (T = 0.80)"
-    assert trained(runs[:1], number("ece_em", "ts")) == "1.00 (T = 0.70)"
-    assert trained([run(0.25, 1.0)], number("nll", "ts")) == "0.25 (T = 1.00)"
+    assert trained(runs, number("ece_em", "ts")) == "1.30 ± 0.36 (T = 0.80, n = 3)"
+    assert trained(runs[:1], number("ece_em", "ts")) == "1.00 (T = 0.70, n = 1)"
+    assert trained([run(0.25, 1.0)], number("nll", "ts")) == "0.25 (T = 1.00, n = 1)"
+    assert trained([None, *runs[:1]], number("ece_em", "ts")) == "1.00 (T = 0.70, 1 of 2 seeds)"
     assert trained(runs, number("ece_em", "focal_ts")) == MISSING
     assert trained([], number("ece_em", "ts")) == MISSING
+
+
+def test_only_runs_of_the_papers_recipe_repeat_it_one_a_seed():
+    given = {"data": "cifar10", "model": "resnet50_cifar", "preset": "cifar"}
+    focal = given | {"loss": {"name": "focal", "gamma": 3.0}}
+    configs = {
+        "newest": focal | {"name": "again", "data_root": "/data", "device": "cpu"},
+        "seed 1": focal | {"seed": 1},
+        "older": focal,
+        "own values": from_json(focal).to_json() | {"seed": 2, "preset": None},
+        "one epoch": focal | {"seed": 3, "epochs": 1},
+        "few images": focal | {"seed": 4, "n_train": 500},
+        "not augmented": focal | {"seed": 5, "augment": False},
+        "another gamma": focal | {"seed": 6, "loss": {"name": "focal", "gamma": 2.0}},
+    }
+    recipes = {name: recipe(from_json(config).to_json()) for name, config in configs.items()}
+    assert repetitions(ROWS, recipes)[FOCAL] == ("newest", "seed 1", "own values")
+    assert recipe(None) is None
+    assert recipe({"data": "cifar10", "weights": {"run": "older"}}) is None
 
 
 def test_the_table_has_a_column_here_beside_each_of_the_paper():
@@ -49,7 +76,7 @@ def test_the_table_has_a_column_here_beside_each_of_the_paper():
     keys = [column.key for column in table.columns]
     (line,) = [row for row in table.rows if row[:3] == ("CIFAR-10", "ResNet-50", "Focal γ = 3")]
     at = keys.index("ece_em.ts.paper")
-    assert line[at : at + 2] == ("1.48 ± 0.25 (T = 0.77)", "1.00 (T = 0.70)")
+    assert line[at : at + 2] == ("1.48 ± 0.25 (T = 0.77)", "1.00 (T = 0.70, n = 1)")
     assert line[keys.index("nll.ts.here")] == MISSING
 
 
