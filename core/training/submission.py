@@ -211,9 +211,8 @@ def reproductions(
         if printed is None:
             left_out[row] = NOT_STATED
         elif model is not None and (model in TEXT_MODELS) != (row.dataset in TEXT_DATA):
-            left_out[row] = (
-                f"{model} does not read {'texts' if row.dataset in TEXT_DATA else 'images'}"
-            )
+            rows_of = "texts" if row.dataset in TEXT_DATA else "images"
+            left_out[row] = f"The chosen network does not read {rows_of}"
         elif data_entry(row.dataset).needs_root and not roots.get(row.dataset):
             left_out[row] = NO_FOLDER
         else:

@@ -14,6 +14,7 @@ from core.training.config import from_json
 from core.training.estimate import Speed, basis
 from core.training.submission import IMPORT
 from pages.ui.jobs import cache as cache_train
+from pages.ui.published import cache
 from pages.ui.published.choices import FIRST_RUN
 from tests.core.library.builders import small_history
 from tests.pages.seen import fine, html, opened, said, table
@@ -103,7 +104,7 @@ def test_hyperparameters_follow_the_filters(page):
     assert not [f for f in page(plain="true").expander if f.label.startswith("Hyper")]
 
 
-def test_a_training_of_ones_own_is_named_in_its_row(page, home):
+def test_a_training_of_ones_own_is_named_in_its_row(page, home, monkeypatch):
     library = Library(home, SAMPLES)
     rows = library.load(FIRST_RUN, "test")
     config = {"data": "cifar10", "model": "resnet50_cifar", "loss": {"name": "flsd_53"}}
@@ -140,6 +141,7 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home):
         frame["Accuracy, after temperature: here"],
     )
     assert [cell.item() for cell in accuracy] == ["94.6 ± 0.1", MISSING]  # no validation part
+    monkeypatch.setattr(cache, "LISTED", 0)  # means are over all runs, not the newest alone
     test = page(data="cifar10", network="resnet50", paper="mukhoti2020iclr", measure="ece")
     test.selectbox(key="published.table").set_value(("mukhoti2020iclr", "1")).run()
     test.multiselect(key="published.rows").set_value([("cifar10", "resnet50", "flsd_53")])
@@ -197,3 +199,15 @@ def test_each_data_set_of_the_rows_has_its_folder(page, tmp_path, monkeypatch):
     assert {c.data: c.data_root for c in configs} == {
         "cifar10": None, "tiny_imagenet": str(tmp_path)
     }  # fmt: skip
+
+
+def test_what_another_tab_has_queued_is_not_queued_twice(page):
+    open_jobs().pause()
+    link = {"data": "cifar10", "network": "resnet50", "paper": "komisarenko2024"}
+    tabs = [fine(page(measure="ece_em", **link)) for _ in range(2)]
+    for test in tabs:
+        test.multiselect(key="published.rows").set_value([("cifar10", "resnet50", "focal_1")]).run()
+    for test in tabs:
+        test.button(key="published.submit").click().run()
+        assert "1 training queued or running." in [one.value for one in fine(test).markdown]
+    assert len(open_jobs().list()) == 1

@@ -141,10 +141,10 @@ def test_another_network_is_given_once_to_the_rows_that_it_reads():
     losses = {row.method for row in rows if row.dataset == "cifar10"}
     assert len(configs) == len({c.digest for c in configs}) == 2 * 2 * len(losses)
     reasons = {why for row, why in left_out.items() if row.model == "gp_cnn"}
-    assert reasons == {"small_cnn does not read texts"}
+    assert reasons == {"The chosen network does not read texts"}
     configs, left_out = reproductions(rows, (0,), {"model": "text_mean"}, roots)
     assert {c.data for c in configs} == {"20newsgroups"}
-    assert "text_mean does not read images" in left_out.values()
+    assert "The chosen network does not read images" in left_out.values()
 
 
 def test_a_table_with_too_many_seeds_is_refused():
