@@ -113,14 +113,24 @@ def with_scores(run: Compared, scores: Mapping[str, Score]) -> Compared:
 def with_auroc(
     comparison: Comparison, runs: Sequence[Compared], rows: Sequence[Predictions]
 ) -> Comparison:
-    """Return a comparison of two classes with differences in AUROC (DeLong), and who leads by it.
+    """Return a comparison of two classes with differences in AUROC, and who leads by it.
 
     Each is at the level at which those of all pairs hold together (Bonferroni).
     """
     risks = [of_run.outcomes(1) for of_run in rows]
     event, extents, level = risks[0].correct, rows[0].extents, runs[0].config.level
-    if comparison.reason or event.all() or not event.any():
+    counted = event if extents.weights is None else event[extents.weights > 0.0]
+    reference = comparison.reference
+    if comparison.reason:
         return comparison
+    if counted.all() or not counted.any():
+        why = runs[reference].audit.main.metrics[AUROC].reason
+        nothing = Difference(AUROC, None, None, None, level, rows[reference].n, reason=why)
+        without = (
+            by_metric if i == reference else {**by_metric, AUROC: nothing}
+            for i, by_metric in enumerate(comparison.differences)
+        )
+        return replace(comparison, differences=tuple(without))
     pairs = len(rows) * (len(rows) - 1) // 2
     each = 1.0 - (1.0 - level) / pairs
     sides = of_rows(extents, ~event), of_rows(extents, event)
@@ -132,11 +142,11 @@ def with_auroc(
             (risks[k].confidence[~event], risks[k].confidence[event]) for k in (i, other)
         )
         value, low, high = auroc_difference(
-            of_run, of_other, level=each, groups=groups, weights=weights
+            of_run, of_other, level=each, groups=groups, weights=weights, one_set=True
         )
-        return Difference(AUROC, value, low, high, each, rows[i].n)
+        reason = "one outcome has a single row" if low is None else ""
+        return Difference(AUROC, value, low, high, each, rows[i].n, reason=reason)
 
-    reference = comparison.reference
     differences = tuple(
         by_metric if i == reference else {**by_metric, AUROC: auroc_less(i, reference)}
         for i, by_metric in enumerate(comparison.differences)

@@ -34,6 +34,7 @@ SHIFT_SHOWN = (  # most telling first; noise is the papers' choice, and leaves s
     *("cifar10c-fog-5", "corrupted-fog-5"),
     *("cifar10c-gaussian_noise-5", "corrupted-gaussian_noise-5"),
 )
+PAIRED = "hull of DeLong, paired, and MOVER of both runs"
 FEW_LABELS = 20  # rows that can be alike by chance
 UNSURE = 0.99  # above it, probabilities repeat by nature
 DIGITS = 10_000  # to which probabilities are compared
@@ -565,7 +566,14 @@ def difference(pair: OodPair, other: OodPair, score: str, *, level: float = LEVE
         weights=(extents[0].weights, extents[1].weights),
     )
     n = pair.inside.n + pair.outside.n
-    settings: dict[str, Setting] = {"interval": "DeLong, paired", **resampled_by(*extents)}
+    settings: dict[str, Setting] = {"interval": PAIRED, **resampled_by(*extents)}
     return Score(
-        metric="auroc", value=value, low=low, high=high, level=level, n=n, settings=settings
+        metric="auroc",
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        n=n,
+        settings=settings,
+        reason="one of the sets has a single row" if low is None else "",
     )

@@ -5,7 +5,8 @@ import pytest
 
 from core.configs import AuditConfig
 from core.metrics.comparison import compare_all, compared
-from core.predictions import Predictions, ScoreKind, Task
+from core.metrics.intervals import newcombe, student
+from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.screens.compare.view import compare_view
 from core.screens.kit.differences import NamedRun
 from core.studies.comparison import risk_scores, with_auroc, with_scores
@@ -50,12 +51,16 @@ def test_differences_in_auroc_are_delongs_at_the_level_of_all_pairs(rows):
     for i in (1, 2):
         p, q = rows[i].scores[:, 1], rows[0].scores[:, 1]
         found = comparison.differences[i]["auroc"]
-        assert (found.value, found.low, found.high) == pytest.approx(delong(p, q, y, z), abs=1e-6)
+        value, least, most = delong(p, q, y, z)
+        assert found.value == pytest.approx(value, abs=1e-12)
+        assert found.low <= least + 1e-9  # of many rows little wider than DeLong's
+        assert found.high >= most - 1e-9
+        assert found.high - found.low == pytest.approx(most - least, rel=0.15)
     named = [NamedRun(name, name, "test", "d") for name in NAMES]
     view = compare_view(named, runs, comparison, "auroc")
     assert view.sentence.text.startswith("“keen” has the highest AUROC; “dull” is worse by")
     assert {"AUROC", "Calibration slope", "Net benefit"} <= set(view.table.heads)
-    assert "DeLong’s. They are at 98.3" in view.caption
+    assert "DeLong’s, wider where ranks hardly vary. They are at 98.3" in view.caption
     assert [row.name for row in view.table.rows] == list(NAMES)
     keys = [column.key for column in view.table.columns]
     assert "auroc_difference" in keys
@@ -75,3 +80,100 @@ def test_net_benefit_is_true_alarms_minus_weighed_false_ones(rows):
         np.eye(2, dtype=np.int64)[rows[0].labels],
     )
     assert set(risk_scores(many, 0.2, AuditConfig())) == {"auroc"}
+
+
+def two_runs(one, other, labels, groups=None, weights=None):
+    """The comparison of two columns of risks, with differences in AUROC."""
+    both = [
+        Predictions(
+            Task.BINARY,
+            ScoreKind.PROBABILITIES,
+            np.stack([1 - p, p], axis=1),
+            np.asarray(labels),
+            groups=None if groups is None else Groups.of("patient", groups),
+            weights=None if weights is None else Weights.of("films", weights),
+        )
+        for p in (np.asarray(one, dtype=float), np.asarray(other, dtype=float))
+    ]
+    runs = [
+        with_scores(run, risk_scores(of_run, 0.1, AuditConfig()))
+        for run, of_run in zip(map(compared, both), both, strict=True)
+    ]
+    return with_auroc(compare_all(runs, ("A", "B"), 1), runs, both), runs
+
+
+@pytest.mark.parametrize(
+    ("labels", "one", "other"),
+    [
+        ([0, 1, 1], [0.1, 0.8, 0.9], [0.9, 0.1, 0.2]),
+        ([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], [0.9, 0.8, 0.2, 0.1]),
+        ([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], [0.5] * 4),
+    ],
+)
+def test_few_rows_that_are_ranked_perfectly_prove_little(labels, one, other):
+    comparison, _ = two_runs(one, other, labels)
+    found = comparison.differences[0]["auroc"]
+    if sum(labels) * 2 != len(labels):  # one row a side
+        assert (found.low, found.high) == (None, None)
+        assert comparison.leaders["auroc"].tied
+        return
+    # MOVER by hand: margins of Newcombe's intervals, uncorrelated as neither run varies
+    own = newcombe(1.0, 2.0, 2.0, 0.95)
+    area = 0.5 if other[0] == 0.5 else 0.0
+    high = newcombe(area, 2.0, 2.0, 0.95)[1]
+    assert found.low == pytest.approx(1.0 - area - np.hypot(1.0 - own[0], high - area), abs=1e-9)
+    assert found.tie or area == 0.0
+
+
+def obuchowski(p, q, y, w, groups):
+    """Variance of a difference of AUROCs, by pairs of rows and sums over patients."""
+    total = np.zeros(groups.max() + 1)
+    positive, negative = np.flatnonzero(y), np.flatnonzero(~y)
+    wins = [
+        (r[positive][:, None] > r[negative]) + 0.5 * (r[positive][:, None] == r[negative])
+        for r in (p, q)
+    ]
+    gap = wins[0] - wins[1]
+    of_pairs = np.outer(w[positive], w[negative])
+    value = (gap * of_pairs).sum() / of_pairs.sum()
+    for i, row in enumerate(positive):
+        mean = (gap[i] * w[negative]).sum() / w[negative].sum()
+        total[groups[row]] += w[row] * (mean - value) / w[positive].sum()
+    for j, row in enumerate(negative):
+        mean = (gap[:, j] * w[positive]).sum() / w[positive].sum()
+        total[groups[row]] += w[row] * (mean - value) / w[negative].sum()
+    n = np.unique(groups).size
+    return value, n / (n - 1) * (total**2).sum(), n
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_patients_with_films_of_both_outcomes_are_summed_over_both(weighted):
+    rng = np.random.default_rng(4)
+    patients = np.repeat(np.arange(60), 6)
+    y = rng.random(360) < 0.5
+    of_patient = rng.normal(size=60)[patients]
+    # what one run takes a patient's films for does not depend on their outcome
+    p = 1 / (1 + np.exp(-(y - 0.5 + rng.normal(size=360))))
+    q = 1 / (1 + np.exp(-(y - 0.5 + 3 * of_patient + rng.normal(size=360) / 2)))
+    w = rng.integers(1, 4, 360).astype(float) if weighted else np.ones(360)
+    columns = {"groups": patients.astype(str).tolist(), "weights": w if weighted else None}
+    comparison, _ = two_runs(p, q, y.astype(int), **columns)
+    found = comparison.differences[0]["auroc"]
+    value, variance, n = obuchowski(p, q, y, w, patients)
+    assert found.value == pytest.approx(value, abs=1e-12)
+    half = student(0.95, n - 1) * variance**0.5
+    assert found.low <= value - half + 1e-12
+    assert found.high >= value + half - 1e-12
+    assert found.high - found.low == pytest.approx(2 * half, rel=0.05)
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 1.0, 0.0]])
+def test_runs_of_one_outcome_say_so_and_have_no_difference_in_auroc(weights):
+    labels = [0, 0, 0, 0] if weights is None else [0, 0, 0, 1]
+    comparison, runs = two_runs([0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1], labels, None, weights)
+    named = [NamedRun(name, name, "test", "d") for name in ("A", "B")]
+    view = compare_view(named, runs, comparison, "auroc")
+    assert view.sentence.text == "These runs cannot be compared by AUROC."
+    assert view.sentence.second.startswith("Only one outcome is present: 0 of 4 rows are positive")
+    assert "DeLong" not in view.caption
+    assert view.forest is None

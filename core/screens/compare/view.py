@@ -344,13 +344,14 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
     delong = metric == "auroc"
     rule = "Bonferroni" if delong else "max-T"
     joint = f" so that all {number(pairs)} pairs hold jointly at {own} ({rule})"
-    if delong:
-        parts.append("Differences are DeLong’s.")
-    if metric in BIASED:
-        parts.append("Their intervals also allow for what chance adds to each error.")
-    parts.append(
-        f"They are at {level}{joint if pairs > 1 else ''}. Tie: the interval includes zero."
-    )
+    if any(difference.low is not None for difference in differences):
+        if delong:
+            parts.append("Intervals of differences are DeLong’s, wider where ranks hardly vary.")
+        if metric in BIASED:
+            parts.append("Their intervals also allow for what chance adds to each error.")
+        parts.append(
+            f"They are at {level}{joint if pairs > 1 else ''}. Tie: the interval includes zero."
+        )
     floors = [run.audit.main.noise_floor.get(metric) for run in runs]
     if any(floors):
         called = name(metric, comparison.event)

@@ -117,6 +117,7 @@ def sentence(names: Sequence[str], comparison: Comparison, metric: str) -> Sente
         missing = [by_metric[metric] for by_metric in comparison.differences if metric in by_metric]
         lack = "votes" if metric == DISTANCE else "full class scores"
         why = next((difference.reason for difference in missing), f"some runs hold no {lack}")
+        why = f"{why[:1].upper()}{why[1:].removesuffix('.')}."
         return Sentence((Phrase(f"These runs cannot be compared by {name(metric)}."),), why)
     called = name(metric, comparison.event)
     same = _same_words(names, comparison, "on every row")

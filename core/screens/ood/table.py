@@ -154,7 +154,7 @@ def _difference(line: SetRow) -> CellWords:
         or difference.low is None
         or difference.high is None
     ):
-        return CellWords("–", reason=line.why)
+        return CellWords("–", reason=line.why or (difference.reason if difference else ""))
     tie = difference.low <= 0.0 <= difference.high
     span = f"{difference.low:+.3f} to {difference.high:+.3f}".replace("-", "\u2212")
     return CellWords("tie" if tie else f"{difference.value:+.3f}".replace("-", "\u2212"), span)

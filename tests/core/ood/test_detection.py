@@ -284,7 +284,24 @@ def test_the_paired_difference_is_delongs(inside, outside):
     assert value == pytest.approx(float(slow_ood.auroc(*one) - slow_ood.auroc(*other)), abs=1e-12)
     error = np.sqrt(slow_ood.delong_difference_variance(one, other))
     assume(value - 2 * error > -0.99 and value + 2 * error < 0.99)
-    assert high - low == pytest.approx(2 * 1.959963984540054 * error, abs=1e-9)
+    half = 1.959963984540054 * error
+    assert low <= value - half + 1e-9
+    assert high >= value + half - 1e-9
+    # MOVER, with the correlation that the three variances leave
+    singles = [pairs.auroc_score(Separation.of(*run)) for run in (one, other)]
+    constant = tuple(np.zeros(side.size) for side in one)
+    own, others = (slow_ood.delong_difference_variance(run, constant) for run in (one, other))
+    scale = 2 * np.sqrt(float(own * others))
+    alike = float(np.clip((own + others - error**2) / scale, -1, 1)) if scale else 0.0
+
+    def margin(a, b):
+        return np.sqrt(max(0.0, a * a + b * b - 2 * alike * a * b))
+
+    (a, b), same = singles, low == high == 0.0
+    lower = margin(a.value - a.low, b.high - b.value)
+    upper = margin(a.high - a.value, b.value - b.low)
+    assert same or low == pytest.approx(max(-1, value - max(half, lower)), abs=1e-6)
+    assert same or high == pytest.approx(min(1, value + max(half, upper)), abs=1e-6)
 
 
 def test_a_run_differs_from_itself_by_nothing():
@@ -354,7 +371,7 @@ def test_a_paired_difference_sums_groups():
     often = auroc_difference(*both, groups=tuple(group.repeat(3) for group in groups))
     assert often[0] == pytest.approx(once[0], abs=1e-12)
     wider = student(0.95, 89) / quantile(0.95)
-    assert often[2] - often[1] == pytest.approx(wider * (once[2] - once[1]), rel=0.01)
+    assert often[2] - often[1] == pytest.approx(wider * (once[2] - once[1]), rel=0.03)
 
 
 def test_perfect_separation_of_two_patients_proves_little():
