@@ -96,9 +96,7 @@ def diagram(
 
 def _in_log_odds(figure: go.Figure, bins: BinTable) -> go.Figure:
     """Return a diagram with axes in log odds; what lies at 0 or 1 stands at an end of them."""
-    at = filled(bins)
-    inner = np.concatenate([bins.confidence[at], bins.accuracy[at]])
-    inner = inner[(inner > 0.0) & (inner < 1.0)]
+    at, inner = filled(bins), _inside(bins)
     if not inner.size:
         return figure
     low = max(CLOSEST, 0.5 * float(inner.min()))
@@ -111,8 +109,9 @@ def _in_log_odds(figure: go.Figure, bins: BinTable) -> go.Figure:
     for trace in figure.data:
         x = np.asarray(trace.x, dtype=np.float64)
         if trace.type == "bar":
-            left, right = odds(x - trace.width / 2), odds(x + trace.width / 2)
-            trace.update(x=(left + right) / 2, width=right - left)
+            left, right = odds(bins.low[at]), odds(bins.high[at])
+            thinnest = THINNEST * float(odds(high) - odds(low))
+            trace.update(x=(left + right) / 2, width=np.maximum(right - left, thinnest))
             continue
         if trace.yaxis != "y2":  # else words over the histogram
             y = np.asarray(trace.y, dtype=np.float64)
@@ -132,6 +131,18 @@ def _in_log_odds(figure: go.Figure, bins: BinTable) -> go.Figure:
             title={"text": f"{ruler.title.text}, %, log odds"},
         )
     return figure
+
+
+def _inside(bins: BinTable) -> Float:
+    """Return the claims and shares of bins that lie inside (0, 1)."""
+    at = filled(bins)
+    both = np.concatenate([bins.confidence[at], bins.accuracy[at]])
+    return np.asarray(both[(both > 0.0) & (both < 1.0)])
+
+
+def has_log_odds(bins: BinTable) -> bool:
+    """Whether anything lies inside (0, 1), so that axes in log odds can show it."""
+    return bool(_inside(bins).size)
 
 
 def small_diagram(

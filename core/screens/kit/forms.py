@@ -51,8 +51,8 @@ def _two(value: float, low: Ends, high: Ends, *, signed: bool = False) -> tuple[
 
 
 def _decimals(value: float, low: Ends, high: Ends) -> tuple[str, str]:
-    ends = f"{low:.3f} to {high:.3f}" if known(low) and known(high) else ""
-    return f"{value:.3f}", ends
+    ends = f"{low:z.3f} to {high:z.3f}" if known(low) and known(high) else ""
+    return f"{value:z.3f}".replace("-", MINUS), ends.replace("-", MINUS)
 
 
 def _change(value: float, low: Ends, high: Ends) -> tuple[str, str]:

@@ -10,10 +10,11 @@ from core.arrays import Bool, Int
 from core.defaults import FALSE_ALARMS, FEW_EVENTS
 from core.metrics.clinical import Classified, HosmerLemeshow, classified, net_benefit
 from core.metrics.clinical.groups import Subgroup
-from core.metrics.intervals import quantile
+from core.metrics.design_effect import design_effect
+from core.metrics.intervals import quantile, wilson
 from core.metrics.null_test import holm
 from core.metrics.records import Score
-from core.predictions import SamplingDesign
+from core.predictions import INDEPENDENT, SamplingDesign
 from core.screens.kit.cards import level
 from core.screens.kit.numbers import (
     THIN,
@@ -156,15 +157,29 @@ def reads(values: Sequence[str]) -> Bool | None:
     return np.array([cell in YES for cell in cells]) if {*cells} <= YES | NO else None
 
 
-def kappa(called: Bool, actual: Bool, level: float) -> Score:
-    """Return Cohen's kappa of calls and labels; its interval by Cohen's standard error (1960)."""
-    n, agreed = called.size, float(np.mean(called == actual))
-    both = float(np.mean(called) * np.mean(actual) + np.mean(~called) * np.mean(~actual))
-    if both == 1.0:
+def kappa(called: Bool, actual: Bool, level: float, extents: SamplingDesign = INDEPENDENT) -> Score:
+    """Return Cohen's kappa of calls and labels, with groups and weights of the films.
+
+    The interval is by Cohen's standard error (1960) for as many films as they are worth; where all
+    or none agree, which leaves that error 0, by Wilson's limits of the agreement.
+    """
+    n, weights = called.size, np.ones(called.size) if extents.weights is None else extents.weights
+    counted, agree = weights > 0.0, called == actual
+    if np.unique(np.concatenate([called[counted], actual[counted]])).size < 2:
         return Score("kappa", None, None, None, level, n, reason="all films are called alike")
+    agreed, yes, events = (
+        float(np.average(some, weights=weights)) for some in (agree, called, actual)
+    )
+    both = yes * events + (1.0 - yes) * (1.0 - events)
     value = (agreed - both) / (1.0 - both)
-    half = quantile(level) * (agreed * (1.0 - agreed) / n) ** 0.5 / (1.0 - both)
-    return Score("kappa", value, max(-1.0, value - half), min(1.0, value + half), level, n)
+    effective_n = float(weights.sum()) / design_effect(agree, extents)
+    if np.unique(agree[counted]).size == 1:
+        ends = wilson(np.array(agreed * effective_n), np.array(effective_n), level)
+        low, high = ((float(end) - both) / (1.0 - both) for end in ends)
+    else:
+        half = quantile(level) * (agreed * (1.0 - agreed) / effective_n) ** 0.5 / (1.0 - both)
+        low, high = value - half, value + half
+    return Score("kappa", value, max(-1.0, min(low, value)), min(1.0, max(high, value)), level, n)
 
 
 def reader_table(analysis: OneFinding, threshold: float, reader: Bool) -> ScoreTable:
@@ -182,7 +197,7 @@ def reader_table(analysis: OneFinding, threshold: float, reader: Bool) -> ScoreT
         columns[who] = {
             "Sensitivity": counted.sensitivity,
             "Specificity": counted.specificity,
-            "Cohen’s kappa": kappa(calls, y, level),
+            "Cohen’s kappa": kappa(calls, y, level, extents),
             "Net benefit": Score("net_benefit", benefit, low, high, level, y.size),
         }
     rows = tuple(

@@ -9,6 +9,7 @@ from core.metrics.records import Audit, BinTable
 from core.predictions import Task
 from core.screens.kit import row_noun
 from core.screens.kit.bin_marks import filled
+from core.screens.kit.diagram import has_log_odds
 from core.screens.kit.numbers import count, edges
 from core.screens.kit.text import clean
 from pages.ui import cache, controls, state
@@ -96,7 +97,7 @@ def log_odds(rule: str, table: BinTable) -> bool:
     Of a confident model that is the default: most of its bins lie next to 100 %.
     """
     at = filled(table)
-    if rule != BinRule.EQUAL_MASS or not at:
+    if rule != BinRule.EQUAL_MASS or not has_log_odds(table):
         return False
     default = "odds" if np.median(table.confidence[at]) > CONFIDENT else "linear"
     return controls.segments("Axes", "axes", list(AXES), default, AXES) == "odds"

@@ -318,7 +318,16 @@ def _reader(choice: FindingChoice, statistics: OneFinding, threshold: float) -> 
     if not readers:
         return
     widgets.title("A reader of the same films", "yes or no, from your table")
-    name = st.selectbox("Reads", list(readers), key=f"clinic.reader.{INTAKE.drops}", width=260)
+    name = st.selectbox(
+        "Reads",
+        list(readers),
+        index=None,
+        placeholder="Choose a column",
+        key=f"clinic.reader.{INTAKE.drops}",
+        width=260,
+    )
+    if name is None:
+        return
     table = use.reader_table(statistics, threshold, readers[name])
     widgets.scores("Model and reader", table.heads, table.written())
     widgets.save(table.file, "reader", "Reader, CSV")

@@ -83,7 +83,7 @@ def test_what_cannot_be_compared_says_why():
     missing = Difference("nll", None, None, None, 0.95, 10, {}, "NLL_INFINITE: 2 rows")
     found = sentence(NAMES, Comparison("", 0, 0.95, ({}, {"nll": missing}, {})), "nll")
     assert found.text == "These runs cannot be compared by NLL."
-    assert found.second == "NLL_INFINITE: 2 rows"
+    assert found.second == "NLL_INFINITE: 2 rows."
     assert "full class scores" in told("nll", 0).second
     assert told("ece", 0, reason="because").second == "because"
 

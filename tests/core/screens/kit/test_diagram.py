@@ -6,7 +6,7 @@ import pytest
 from core.configs import BinRule
 from core.metrics.records import BinTable
 from core.screens.kit.bin_marks import dominated, filled, tone
-from core.screens.kit.diagram import diagram, gap_view
+from core.screens.kit.diagram import diagram, gap_view, has_log_odds
 from core.screens.kit.theme import DARK, LIGHT
 
 TONES = {"over", "under", "sound", "few"}
@@ -230,3 +230,20 @@ def test_axes_in_log_odds_keep_every_number_and_hold_what_lies_at_the_ends():
     assert share(figure.layout.xaxis.tickvals) == pytest.approx(written)
     plain = diagram(bins, LIGHT)
     assert plain.layout.xaxis.range == (0, 1)
+
+
+def test_narrow_bins_next_to_one_stand_at_their_own_place_in_log_odds():
+    edges = np.array([0.2, 0.9985, 0.999, 0.9993, 0.9999])
+    conf = (edges[1:] + edges[:-1]) / 2
+    bins = replace(bins_of([40] * 4, conf, conf - 0.0005), low=edges[:-1], high=edges[1:])
+    bars = next(t for t in diagram(bins, LIGHT, log_odds=True).data if t.name == "images")
+    left = np.array(bars.x) - np.array(bars.width) / 2
+    right = np.array(bars.x) + np.array(bars.width) / 2
+    assert left[1:] == pytest.approx(np.log(edges[1:-1] / (1 - edges[1:-1])))
+    assert right[:-1] == pytest.approx(left[1:])  # none covers another
+    tied = replace(bins, low=np.array([0.2, 0.9985, 0.9993, 0.9993]))
+    figure = diagram(tied, LIGHT, log_odds=True)
+    bars = next(t for t in figure.data if t.name == "images")
+    assert bars.width[2] == pytest.approx(0.004 * np.ptp(figure.layout.xaxis.range))
+    assert has_log_odds(bins)
+    assert not has_log_odds(bins_of([10, 20], [0.0, 1.0], [0.0, 1.0]))

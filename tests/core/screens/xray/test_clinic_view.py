@@ -960,3 +960,37 @@ def test_a_reader_stands_next_to_the_model_with_kappa_and_net_benefit():
     assert rows["Sensitivity"]["model"].value == pytest.approx(20 / 30)
     assert rows["Cohen’s kappa"]["model"].value == pytest.approx(0.4)
     assert rows["Cohen’s kappa"]["reader"].value == 1.0
+    assert rows["Cohen’s kappa"]["reader_low"] < 0.9
+
+
+def test_kappa_counts_films_by_weight_and_by_patient():
+    rng = np.random.default_rng(3)
+    actual = rng.random(200) < 0.5
+    calls = actual ^ (rng.random(200) < 0.2)
+    weights = np.where(actual & ~calls, 10.0, 0.5)
+    found = use_views.kappa(calls, actual, 0.95, SamplingDesign(None, weights))
+    # the same from films repeated as often as they count, twice over
+    times = (2 * weights).astype(int)
+    c, a = calls.repeat(times), actual.repeat(times)
+    agreed = np.mean(c == a)
+    by_chance = np.mean(c) * np.mean(a) + np.mean(~c) * np.mean(~a)
+    assert found.value == pytest.approx((agreed - by_chance) / (1 - by_chance), abs=1e-12)
+    assert use_views.kappa(calls, actual, 0.95).value > found.value + 0.3
+    # each film four times over is worth no more than once
+    once = use_views.kappa(calls, actual, 0.95)
+    patients = SamplingDesign(np.arange(200).repeat(4))
+    often = use_views.kappa(calls.repeat(4), actual.repeat(4), 0.95, patients)
+    assert often.value == pytest.approx(once.value)
+    assert often.high - often.low == pytest.approx(once.high - once.low, rel=0.01)
+
+
+@pytest.mark.parametrize("agree", [True, False])
+def test_kappa_of_films_that_all_agree_has_wilsons_width(agree):
+    actual = np.repeat([True, False], [4, 6])
+    found = use_views.kappa(actual if agree else ~actual, actual, 0.95)
+    z2 = 1.959964**2
+    by_chance = 0.4 * 0.4 + 0.6 * 0.6 if agree else 2 * 0.4 * 0.6
+    share = 10 / (10 + z2) if agree else z2 / (10 + z2)
+    other = (share - by_chance) / (1 - by_chance)
+    ends = (other, 1.0) if agree else (-by_chance / (1 - by_chance), other)
+    assert (found.low, found.high) == pytest.approx(ends, abs=1e-6)
