@@ -102,9 +102,26 @@ def auroc_difference(
     own, others = (_variance(run, designs, one_set=one_set) for run in (first, second))
     scale = 2.0 * (own * others) ** 0.5
     alike = np.clip((own + others - spread) / scale, -1.0, 1.0) if 0.0 < scale < np.inf else 0.0
-    (below, above), (other_below, other_above) = (
-        _margins(run, level, groups, weights, one_set=one_set) for run in (scores, other)
-    )
+    margins = []
+    for run in (scores, other):
+        if one_set:
+            came_true = np.repeat([False, True], [side.size for side in run])
+            belonging = [side for side in groups if side is not None]
+            counting = [side for side in weights if side is not None]
+            event = Outcomes(
+                np.concatenate(run),
+                came_true,
+                np.concatenate(belonging) if belonging else None,
+                np.concatenate(counting) if counting else None,
+            )
+            score = discrimination(SortedOutcomes.of(event), level, POSITIVE)["auroc"]
+        else:
+            score = auroc_score(Separation.of(run[0], run[1], groups, weights), level=level)
+        assert score.value is not None
+        assert score.low is not None
+        assert score.high is not None
+        margins.append((score.value - score.low, score.high - score.value))
+    (below, above), (other_below, other_above) = margins
     lower = _joined(below, other_above, float(alike))
     upper = _joined(above, other_below, float(alike))
     return value, max(-1.0, value - max(half, lower)), min(1.0, value + max(half, upper))
@@ -125,29 +142,6 @@ def _variance(
         centred, groups = [np.concatenate(centred)], [np.concatenate(groups)]
     numbered = (np.unique(own, return_inverse=True)[1] for own in groups)
     return sum(map(sum_variance, centred, numbered))
-
-
-def _margins(
-    run: Sequence[Float], level: float, groups: BothGroups, weights: BothWeights, *, one_set: bool
-) -> tuple[float, float]:
-    """Return how far the interval of one run's AUROC reaches below it and above it."""
-    if one_set:
-        came_true = np.repeat([False, True], [side.size for side in run])
-        belonging = [side for side in groups if side is not None]
-        counting = [side for side in weights if side is not None]
-        event = Outcomes(
-            np.concatenate(run),
-            came_true,
-            np.concatenate(belonging) if belonging else None,
-            np.concatenate(counting) if counting else None,
-        )
-        score = discrimination(SortedOutcomes.of(event), level, POSITIVE)["auroc"]
-    else:
-        score = auroc_score(Separation.of(run[0], run[1], groups, weights), level=level)
-    assert score.value is not None
-    assert score.low is not None
-    assert score.high is not None
-    return score.value - score.low, score.high - score.value
 
 
 def _joined(one: float, other: float, correlation: float) -> float:

@@ -123,14 +123,8 @@ def with_auroc(
     reference = comparison.reference
     if comparison.reason:
         return comparison
-    if counted.all() or not counted.any():
-        why = runs[reference].audit.main.metrics[AUROC].reason
-        nothing = Difference(AUROC, None, None, None, level, rows[reference].n, reason=why)
-        without = (
-            by_metric if i == reference else {**by_metric, AUROC: nothing}
-            for i, by_metric in enumerate(comparison.differences)
-        )
-        return replace(comparison, differences=tuple(without))
+    one_outcome = counted.all() or not counted.any()
+    why = runs[reference].audit.main.metrics[AUROC].reason if one_outcome else ""
     pairs = len(rows) * (len(rows) - 1) // 2
     each = 1.0 - (1.0 - level) / pairs
     sides = of_rows(extents, ~event), of_rows(extents, event)
@@ -138,6 +132,8 @@ def with_auroc(
     weights = sides[0].weights, sides[1].weights
 
     def auroc_less(i: int, other: int) -> Difference:
+        if why:
+            return Difference(AUROC, None, None, None, each, rows[i].n, reason=why)
         of_run, of_other = (
             (risks[k].confidence[~event], risks[k].confidence[event]) for k in (i, other)
         )
@@ -151,6 +147,8 @@ def with_auroc(
         by_metric if i == reference else {**by_metric, AUROC: auroc_less(i, reference)}
         for i, by_metric in enumerate(comparison.differences)
     )
+    if why:
+        return replace(comparison, differences=differences)
     values = [-(run.audit.main.metrics[AUROC].value or 0.0) for run in runs]
     first, *others = sorted(range(len(runs)), key=values.__getitem__)
     leader = Leader(first, {i: auroc_less(i, first) for i in others})

@@ -567,13 +567,5 @@ def difference(pair: OodPair, other: OodPair, score: str, *, level: float = LEVE
     )
     n = pair.inside.n + pair.outside.n
     settings: dict[str, Setting] = {"interval": PAIRED, **resampled_by(*extents)}
-    return Score(
-        metric="auroc",
-        value=value,
-        low=low,
-        high=high,
-        level=level,
-        n=n,
-        settings=settings,
-        reason="one of the sets has a single row" if low is None else "",
-    )
+    reason = "one of the sets has a single row" if low is None else ""
+    return Score("auroc", value, low, high, level, n, settings, reason=reason)

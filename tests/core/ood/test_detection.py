@@ -13,7 +13,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 from core.errors import Refused
 from core.metrics.intervals import logit_interval, quantile, student
 from core.ood import intervals, pairs, separation, thresholds, values
-from core.ood.intervals import ScoreCounts, false_positives, numbers
+from core.ood.intervals import ScoreCounts, auroc_score, false_positives, numbers
 from core.ood.pairs import auroc_difference
 from core.ood.scores import ood_scores
 from core.ood.separation import Separation, cells
@@ -288,7 +288,7 @@ def test_the_paired_difference_is_delongs(inside, outside):
     assert low <= value - half + 1e-9
     assert high >= value + half - 1e-9
     # MOVER, with the correlation that the three variances leave
-    singles = [pairs.auroc_score(Separation.of(*run)) for run in (one, other)]
+    singles = [auroc_score(Separation.of(*run)) for run in (one, other)]
     constant = tuple(np.zeros(side.size) for side in one)
     own, others = (slow_ood.delong_difference_variance(run, constant) for run in (one, other))
     scale = 2 * np.sqrt(float(own * others))
