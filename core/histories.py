@@ -172,7 +172,7 @@ def _check_grid(history: BinHistory) -> None:
         what = f"{have.size} bins where the history has 0 to {n_bins - 1}; bin {missing} is missing"
         raise Refused("HISTORY_BINS", what, "give every epoch all bins, from 0", f"epoch {epoch}")
     lost = ~np.isfinite(history.trained) | (history.trained < 0)
-    _refuse_any("HISTORY_RANGE", history, lost, "trained is no number of epochs")
+    _refuse_any("HISTORY_RANGE", history, lost, "The column trained is no number of epochs")
     for name in ("epoch", "trained"):
         step = np.diff(getattr(history, name), prepend=0)
         torn = (step < 0) | (same & (step != 0))

@@ -138,8 +138,8 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     _check_lengths(scores, settled.values, part)
     for column in (part.groups, part.weights, part.members):
         if column is not None and len(column.of_row) != len(scores):
-            what = f"The scores have {counted(len(scores), 'row')}, "
-            what += f"{column.name} has {len(column.of_row)}"
+            rows = counted(len(scores), "row")
+            what = f"The scores have {rows}, {column.name} has {len(column.of_row)}"
             raise Refused("LENGTH_MISMATCH", what, f"give one {column.name} for each row")
     numbers = _floats(scores)
     _ask_percent(part, options, settled)

@@ -44,7 +44,7 @@ def time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
                 type="tertiary",
                 icon=":material/timer:",
                 on_click=measuring.begin,
-                help="Times a few training steps on random images; takes seconds.",
+                help="Times a few training steps on random inputs; takes seconds.",
             )
         widgets.caption(f"Devices here: {there}.")
 

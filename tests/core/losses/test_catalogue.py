@@ -130,9 +130,12 @@ REFUSED = [
     ),
     (
         {"name": "adafocal", "update_every": "day"},
-        "loss.update_every is 'day'; use epoch, or 1 to 1000000",
+        "loss.update_every is 'day'; use epoch, 1 to 1000000, or a schedule",
     ),
-    ({"name": "adafocal", "update_every": 0}, "loss.update_every is 0; use epoch, or 1 to 1000000"),
+    (
+        {"name": "adafocal", "update_every": 0},
+        "loss.update_every is 0; use epoch, 1 to 1000000, or a schedule",
+    ),
     (
         {"name": "mmce_weighted", "normalisation": "none"},
         "loss.normalisation is 'none'; use one of textbook, released",
