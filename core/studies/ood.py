@@ -554,9 +554,9 @@ def difference(pair: OodPair, other: OodPair, score: str, *, level: float = LEVE
     UsageError
         SETTING: the rows are not the same; see `why_unpaired`.
     """
-    reason = why_unpaired(pair, other, ("one run", "the other"))
-    if reason:
-        raise UsageError(RefusalCode.SETTING, reason, "compare runs on the same rows")
+    unpaired = why_unpaired(pair, other, ("one run", "the other"))
+    if unpaired:
+        raise UsageError(RefusalCode.SETTING, unpaired, "compare runs on the same rows")
     extents = pair.inside.extents, pair.outside.extents
     value, low, high = auroc_difference(
         pair.scores(score),

@@ -286,8 +286,8 @@ def read_csv(source: FileBytes, *, history: bool = False, text: bool = False) ->
     last = list(columns)[-1]
     if len(columns) > 1 and is_text(columns[last]) and not np.any(columns[last] != ""):
         del columns[last]
-        text = "a separator ends each line; the empty last column was left out"
-        notices.append(Notice(NoticeCode.DIALECT, text))
+        remark = "a separator ends each line; the empty last column was left out"
+        notices.append(Notice(NoticeCode.DIALECT, remark))
     contents = Contents(
         "csv",
         columns,
