@@ -339,7 +339,7 @@ BIN_COLUMNS = (
     Column("bin_high", "to", "share"),
     Column("count", "n", "count"),
     Column("says", "says", "share"),
-    Column("labelled", "labelled with it", "share"),
+    Column("labelled", "share labelled with it", "share"),
     Column("ci_low", "low", "share"),
     Column("ci_high", "high", "share"),
     Column("reading", "reading"),

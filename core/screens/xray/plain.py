@@ -52,7 +52,7 @@ COLUMNS = (
     Column("count", "films", "count"),
     Column("events", "labelled with it", "count"),
     Column("says", "the model says", "share"),
-    Column("labelled", "labelled with it", "share"),
+    Column("labelled", "share labelled with it", "share"),
     Column("ci_low", "at least", "share"),
     Column("ci_high", "at most", "share"),
     Column("reading", "reading"),

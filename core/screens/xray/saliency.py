@@ -183,14 +183,14 @@ POINT_COLUMNS: Final = (
     Column("map", "map"),
     Column("films", "films", "count"),
     Column("pointing", "points into the box", "share"),
-    Column("pointing_low", "low", "share"),
-    Column("pointing_high", "high", "share"),
+    Column("pointing_low", "points into the box, low", "share"),
+    Column("pointing_high", "points into the box, high", "share"),
     Column("iou", "IoU", "share"),
-    Column("iou_low", "low", "share"),
-    Column("iou_high", "high", "share"),
+    Column("iou_low", "IoU, low", "share"),
+    Column("iou_high", "IoU, high", "share"),
     Column("energy", "energy in box", "share"),
-    Column("energy_low", "low", "share"),
-    Column("energy_high", "high", "share"),
+    Column("energy_low", "energy in box, low", "share"),
+    Column("energy_high", "energy in box, high", "share"),
 )
 NEEDED: Final = (
     "A map that shows what was learned changes when the weights are randomised. One that stays "
