@@ -35,8 +35,10 @@ with frame.caught():
                 widgets.sentence(Sentence((Phrase(f"Analysing {len(runs)} runs."),)))
             st.stop()
         with controls:
-            audited = cache.with_risks(runs, splits, audited, choices.threshold(runs))
+            audited = cache.with_risks(runs, splits, audited)
             metric, reference = choices.ranking(runs, audited)
+            if choices.two_classes(runs):
+                audited = cache.with_benefit(runs, splits, audited, choices.threshold())
             search = choices.search(runs)
         comparison = cache.ranked(runs, splits, audited, reference)
         named = [

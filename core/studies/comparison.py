@@ -81,27 +81,19 @@ def disagreements(
 AUROC, NET_BENEFIT = "auroc", "net_benefit"
 
 
-def risk_scores(rows: Predictions, threshold: float, config: AuditConfig) -> dict[str, Score]:
-    """Return what is compared of risks alone: AUROC, of two classes also slope and net benefit.
+def risk_scores(rows: Predictions, config: AuditConfig) -> dict[str, Score]:
+    """Return AUROC and slope of the risks of two classes; of many labels the mean AUROC alone."""
+    return dict(suite.audit(rows, replace(config, metrics=(AUROC, "slope"))).main.metrics)
 
-    Parameters
-    ----------
-    rows : Predictions
-        Of two classes, or of many labels, whose AUROC is a mean.
-    threshold : float
-        In (0, 1): the risk from which one would act.
-    config : AuditConfig
-        Settings, but for the metrics.
-    """
-    scores = dict(suite.audit(rows, replace(config, metrics=(AUROC, "slope"))).main.metrics)
-    if rows.task is Task.BINARY:
-        event, level = rows.outcomes(1), config.level
-        net = net_benefit(
-            event.confidence, event.correct, [threshold], level=level, extents=rows.extents
-        )
-        value, low, high = (float(at[0]) for at in (net.model, net.low, net.high))
-        scores[NET_BENEFIT] = Score(NET_BENEFIT, value, low, high, level, net.n)
-    return scores
+
+def benefit_score(rows: Predictions, threshold: float, level: float) -> Score:
+    """Return the net benefit of two classes at a risk in (0, 1) from which one would act."""
+    event = rows.outcomes(1)
+    net = net_benefit(
+        event.confidence, event.correct, [threshold], level=level, extents=rows.extents
+    )
+    value, low, high = (float(at[0]) for at in (net.model, net.low, net.high))
+    return Score(NET_BENEFIT, value, low, high, level, net.n, {"threshold": threshold})
 
 
 def with_scores(run: Compared, scores: Mapping[str, Score]) -> Compared:

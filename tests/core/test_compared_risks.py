@@ -9,7 +9,7 @@ from core.metrics.intervals import newcombe, student
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.screens.compare.view import compare_view
 from core.screens.kit.differences import NamedRun
-from core.studies.comparison import risk_scores, with_auroc, with_scores
+from core.studies.comparison import benefit_score, risk_scores, with_auroc, with_scores
 
 NAMES = ("keen", "dull", "random")
 
@@ -23,6 +23,13 @@ def rows():
         Predictions(Task.BINARY, ScoreKind.PROBABILITIES, np.stack([1 - p, p], axis=1), labels)
         for p in scores
     ]
+
+
+def scores_of(rows):
+    return {
+        **risk_scores(rows, AuditConfig()),
+        "net_benefit": benefit_score(rows, 0.1, 0.95),
+    }
 
 
 def delong(p, q, y, z):
@@ -40,10 +47,7 @@ def delong(p, q, y, z):
 
 def test_differences_in_auroc_are_delongs_at_the_level_of_all_pairs(rows):
     runs = [compared(of_run) for of_run in rows]
-    runs = [
-        with_scores(run, risk_scores(of_run, 0.1, AuditConfig()))
-        for run, of_run in zip(runs, rows, strict=True)
-    ]
+    runs = [with_scores(run, scores_of(of_run)) for run, of_run in zip(runs, rows, strict=True)]
     comparison = with_auroc(compare_all(runs, NAMES, 0), runs, rows)
     y, z = rows[0].labels == 1, 2.3939797998  # 1 - 0.05 / 3, either side
     leader = comparison.leaders["auroc"]
@@ -59,16 +63,17 @@ def test_differences_in_auroc_are_delongs_at_the_level_of_all_pairs(rows):
     named = [NamedRun(name, name, "test", "d") for name in NAMES]
     view = compare_view(named, runs, comparison, "auroc")
     assert view.sentence.text.startswith("“keen” has the highest AUROC; “dull” is worse by")
-    assert {"AUROC", "Calibration slope", "Net benefit"} <= set(view.table.heads)
+    assert {"AUROC", "Calibration slope", "Net benefit at 10\u202f%"} <= set(view.table.heads)
     assert "DeLong’s, wider where ranks hardly vary. They are at 98.3" in view.caption
     assert [row.name for row in view.table.rows] == list(NAMES)
+    assert "acting from a risk of 10\u202f%." in view.caption
     keys = [column.key for column in view.table.columns]
     assert "auroc_difference" in keys
     assert "slope_difference" not in keys  # nothing pairs slopes
 
 
 def test_net_benefit_is_true_alarms_minus_weighed_false_ones(rows):
-    scores = risk_scores(rows[0], 0.2, AuditConfig())
+    scores = {"net_benefit": benefit_score(rows[0], 0.2, 0.95)}
     p, y = rows[0].scores[:, 1], rows[0].labels == 1
     expected = np.mean((p >= 0.2) & y) - np.mean((p >= 0.2) & ~y) * 0.2 / 0.8
     assert scores["net_benefit"].value == pytest.approx(expected, abs=1e-12)
@@ -79,7 +84,7 @@ def test_net_benefit_is_true_alarms_minus_weighed_false_ones(rows):
         rows[0].scores,
         np.eye(2, dtype=np.int64)[rows[0].labels],
     )
-    assert set(risk_scores(many, 0.2, AuditConfig())) == {"auroc"}
+    assert set(risk_scores(many, AuditConfig())) == {"auroc"}
 
 
 def two_runs(one, other, labels, groups=None, weights=None):
@@ -96,7 +101,7 @@ def two_runs(one, other, labels, groups=None, weights=None):
         for p in (np.asarray(one, dtype=float), np.asarray(other, dtype=float))
     ]
     runs = [
-        with_scores(run, risk_scores(of_run, 0.1, AuditConfig()))
+        with_scores(run, scores_of(of_run))
         for run, of_run in zip(map(compared, both), both, strict=True)
     ]
     return with_auroc(compare_all(runs, ("A", "B"), 1), runs, both), runs

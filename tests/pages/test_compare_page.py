@@ -376,7 +376,11 @@ def test_two_classes_are_compared_by_auroc_slope_and_net_benefit(page, home):
     assert "“keen” has the higher AUROC" in html(test)
     shown = table(test, "Scores of the runs")
     assert "Calibration slope</th>" in shown
-    assert "Net benefit</th>" in shown
+    assert "Net benefit at 10\u202f%</th>" in shown
     test.number_input(key="compare.at").set_value(60.0).run()
-    assert table(fine(test), "Scores of the runs") != shown
+    assert "Net benefit at 60\u202f%</th>" in table(fine(test), "Scores of the runs")
+    assert test.query_params["at"] in ("60", ["60"])
+    linked = fine(page(runs=",".join(ids), at="30"))
+    assert "Net benefit at 30\u202f%</th>" in table(linked, "Scores of the runs")
+    assert test.selectbox(key="widget.metric").value == "auroc"  # a list of eight
     assert "AUROC" not in html(page(runs=PAIR))  # of several classes there is no such number

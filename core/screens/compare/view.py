@@ -15,11 +15,13 @@ from core.screens.kit.differences import (
     HIGHER,
     IN_POINTS,
     NamedRun,
+    benefit_threshold,
     better,
     chance_of,
     difference_kind,
     difference_words,
     drawn_words,
+    head,
     level_words,
     name,
     number,
@@ -185,7 +187,7 @@ def compare_view(
     )
     table = ScoreTable(
         "Run",
-        _shown(comparison, metric, with_others(PAIRED, runs)),
+        _shown(comparison, metric, runs),
         _columns(comparison, with_others(PAIRED, runs)),
         tuple(_row(names[i], pictured.marks.get(i), runs, comparison, i) for i in pictured.order),
     )
@@ -263,14 +265,14 @@ def _order(runs: Sequence[Compared], comparison: Comparison, metric: str) -> lis
     return sorted(range(len(runs)), key=rank)
 
 
-def _shown(comparison: Comparison, metric: str, metrics: Sequence[str]) -> tuple[PageColumn, ...]:
+def _shown(comparison: Comparison, metric: str, runs: Sequence[Compared]) -> tuple[PageColumn, ...]:
     """Return the columns of the page: first what ranks, which alone fits on a phone."""
     unit = ", points" if metric in IN_POINTS else ""
     first = PageColumn(metric, HEADS[metric], value_kind(metric))
     difference = _difference_column(comparison, metric, f"From reference{unit}")
     others = [
-        PageColumn(column, HEADS[column], value_kind(column))
-        for column in metrics
+        PageColumn(column, head(column, runs), value_kind(column))
+        for column in with_others(PAIRED, runs)
         if column != metric
     ]
     rows = (PageColumn("n", "n", "count"),) if comparison.reason else ()
@@ -360,6 +362,9 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
         parts.append(f"Chance alone shows {called} of up to {upto} at n = {n}.")
     if comparison.event:
         parts.append(f"Calibration errors are of “{comparison.event}”, accuracy of the answers.")
+    at = benefit_threshold(runs)
+    if at:
+        parts.append(f"Net benefit is of acting from a risk of {at}.")
     # The effective sample size of grouped or weighted images, in words
     groups, weights = runs[0].audit.main.groups, runs[0].audit.weights
     effective = []

@@ -50,6 +50,19 @@ def with_others(metrics: Sequence[str], runs: Sequence[Compared]) -> tuple[str, 
     return (*metrics, *risks, *([DISTANCE] if voted else []))
 
 
+def benefit_threshold(runs: Sequence[Compared]) -> str:
+    """Return the risk that net benefit acts from, in percent; nothing where no run has it."""
+    scores = [run.audit.main.metrics.get(NET_BENEFIT) for run in runs]
+    at = next((score.settings["threshold"] for score in scores if score is not None), None)
+    return level_words(at) if isinstance(at, float) else ""
+
+
+def head(metric: str, runs: Sequence[Compared]) -> str:
+    """Return the head of a metric's column; that of net benefit names its threshold."""
+    at = benefit_threshold(runs) if metric == NET_BENEFIT else ""
+    return f"{HEADS[metric]} at {at}" if at else HEADS[metric]
+
+
 def number(n: int) -> str:
     """Return a small number as a word."""
     return WORDS[n] if n < len(WORDS) else str(n)

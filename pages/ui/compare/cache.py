@@ -76,20 +76,37 @@ def ranked(
 
 
 def with_risks(
-    runs: Sequence[cache.Run], splits: Sequence[str], audited: list[Compared], threshold: float
+    runs: Sequence[cache.Run], splits: Sequence[str], audited: list[Compared]
 ) -> list[Compared]:
-    """Return runs with what is compared of risks alone; as they are with one answer of several."""
+    """Return runs with AUROC and slope of their risks; as they are with one answer of several."""
     if any(run.task not in {Task.BINARY, Task.MULTILABEL} for run in runs):
         return audited
     return [
-        comparison.with_scores(of_run, _risks(run, split, threshold))
+        comparison.with_scores(of_run, _risks(run, split))
         for run, split, of_run in zip(runs, splits, audited, strict=True)
     ]
 
 
 @cached(library=64, draft=16, keys=cache.KEYS)
-def _risks(run: cache.Run, split: str, threshold: float) -> dict[str, Score]:
-    return comparison.risk_scores(cache.predictions(run, split), threshold, AuditConfig())
+def _risks(run: cache.Run, split: str) -> dict[str, Score]:
+    return comparison.risk_scores(cache.predictions(run, split), AuditConfig())
+
+
+def with_benefit(
+    runs: Sequence[cache.Run], splits: Sequence[str], audited: list[Compared], threshold: float
+) -> list[Compared]:
+    """Return runs of two classes with their net benefit at a threshold."""
+    return [
+        comparison.with_scores(
+            of_run, {comparison.NET_BENEFIT: _benefit(run, split, threshold, of_run.config.level)}
+        )
+        for run, split, of_run in zip(runs, splits, audited, strict=True)
+    ]
+
+
+@cached(library=64, draft=16, keys=cache.KEYS)
+def _benefit(run: cache.Run, split: str, threshold: float, level: float) -> Score:
+    return comparison.benefit_score(cache.predictions(run, split), threshold, level)
 
 
 def _known(part: ComparedSplit) -> Compared | None:

@@ -1,6 +1,8 @@
 """What is chosen on the Compare page: runs, their split, what ranks them, the reference."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 import streamlit as st
 
@@ -10,11 +12,14 @@ from core.metrics.comparison import Compared, best, why_not
 from core.predictions import Task
 from core.screens.compare.view import FEW
 from core.screens.kit.differences import NAMES, OFFERED, RISKS, UNRANKED, with_others
+from core.screens.kit.numbers import THIN
 from pages.ui import cache, frame, picked_runs, site, state
 from pages.ui.controls import SPLIT_NAMES
 from pages.ui.escape import esc
 
 ACTS_AT = 0.1  # as on the page of one finding
+LEAST, MOST = 0.1, 99.9  # percent
+IN_A_ROW = 7  # metrics; more are a list
 SIBLINGS = 8  # offered to compare a run with
 
 
@@ -91,19 +96,25 @@ def splits(runs: list[cache.Run]) -> list[str]:
     return [split] * len(runs)
 
 
-def threshold(runs: Sequence[cache.Run]) -> float:
-    """Return the risk at which net benefit is compared, with its choice, of two classes."""
-    if state.plain() or not two_classes(runs):
+def threshold() -> float:
+    """Return the risk at which net benefit is compared, with its choice; the link holds it."""
+    if state.plain():
         return ACTS_AT
-    percent = st.number_input(
-        "Net benefit at, %",
-        0.1,
-        99.9,
-        100 * ACTS_AT,
-        key="compare.at",
-        width=150,
-        help="The risk from which one would act: true alarms minus false ones, weighed by it.",
-    )
+    at, default = "compare.at", 100 * ACTS_AT
+    if at not in st.session_state:
+        st.session_state[at] = default
+        with suppress(ValueError):  # a link may hold anything
+            linked = float(st.query_params.get("at", ""))
+            st.session_state[at] = linked if LEAST <= linked <= MOST else default
+    with st.popover(f"Net benefit at {st.session_state[at]:g}{THIN}%", key="compare.at.fold"):
+        percent = st.number_input(
+            "Act from a risk of, %",
+            LEAST,
+            MOST,
+            key=at,
+            help="Net benefit: true alarms minus false ones, weighed by this risk.",
+        )
+    state.remember("at", f"{percent:g}", f"{default:g}")
     return percent / 100
 
 
@@ -148,16 +159,17 @@ def ranking(runs: list[cache.Run], audited: Sequence[Compared]) -> tuple[str, in
 
 def _metric(offered: Sequence[str]) -> str:
     metric = state.choice("metric", list(offered), "ece")
-    st.segmented_control(
-        "Ranked by",
-        list(offered),
-        required=True,
-        format_func=NAMES.__getitem__,
-        key="widget.metric",
-        on_change=state.pick,
-        args=("metric", "ece"),
-        help="The table is sorted by it, and its differences are drawn.",
-    )
+    widget: dict[str, Any] = {
+        "format_func": NAMES.__getitem__,
+        "key": "widget.metric",
+        "on_change": state.pick,
+        "args": ("metric", "ece"),
+        "help": "The table is sorted by it, and its differences are drawn.",
+    }
+    if len(offered) > IN_A_ROW:
+        st.selectbox("Ranked by", list(offered), width=240, **widget)
+    else:
+        st.segmented_control("Ranked by", list(offered), required=True, **widget)
     return metric
 
 
