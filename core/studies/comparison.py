@@ -148,6 +148,14 @@ def with_auroc(
     return replace(comparison, differences=differences, leaders=leaders)
 
 
+def with_risks(rows: Predictions) -> Compared:
+    """Return what a comparison needs of a run, with scores of its risks where it states any."""
+    run = compared(rows)
+    if rows.task not in {Task.BINARY, Task.MULTILABEL}:
+        return run
+    return with_scores(run, risk_scores(rows, run.config))
+
+
 def of_library(places: Sequence[tuple[str, str]]) -> list[Compared]:
     """Return what a comparison needs of runs of the library, each given by its id and split.
 
@@ -162,10 +170,10 @@ def of_library(places: Sequence[tuple[str, str]]) -> list[Compared]:
     library, found = open_library(), []
     for i, (run_id, split) in enumerate(places):
         with stage("", i / len(places), i / len(places), 1):
-            found.append(compared(library.load(run_id, split)))
+            found.append(with_risks(library.load(run_id, split)))
     return found
 
 
 def of_drafts(drafts: Sequence[Predictions]) -> list[Compared]:
     """Return the same of rows that lie in no library."""
-    return [compared(draft) for draft in drafts]
+    return [with_risks(draft) for draft in drafts]

@@ -9,7 +9,7 @@ from core.metrics.intervals import newcombe, student
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.screens.compare.view import compare_view
 from core.screens.kit.differences import NamedRun
-from core.studies.comparison import benefit_score, risk_scores, with_auroc, with_scores
+from core.studies.comparison import benefit_score, of_drafts, risk_scores, with_auroc, with_scores
 
 NAMES = ("keen", "dull", "random")
 
@@ -182,3 +182,9 @@ def test_runs_of_one_outcome_say_so_and_have_no_difference_in_auroc(weights):
     assert view.sentence.second.startswith("Only one outcome is present: 0 of 4 rows are positive")
     assert "DeLong" not in view.caption
     assert view.forest is None
+
+
+def test_what_is_computed_of_a_run_holds_the_scores_of_its_risks(rows):
+    (run,) = of_drafts(rows[:1])
+    assert run.audit.main.metrics["auroc"] == risk_scores(rows[0], AuditConfig())["auroc"]
+    assert {"slope", "ece"} <= set(run.audit.main.metrics)

@@ -78,11 +78,13 @@ def ranked(
 def with_risks(
     runs: Sequence[cache.Run], splits: Sequence[str], audited: list[Compared]
 ) -> list[Compared]:
-    """Return runs with AUROC and slope of their risks; as they are with one answer of several."""
+    """Return runs with AUROC and slope of their risks, also those studied without them."""
     if any(run.task not in {Task.BINARY, Task.MULTILABEL} for run in runs):
         return audited
     return [
-        comparison.with_scores(of_run, _risks(run, split))
+        of_run
+        if comparison.AUROC in of_run.audit.main.metrics
+        else comparison.with_scores(of_run, _risks(run, split))
         for run, split, of_run in zip(runs, splits, audited, strict=True)
     ]
 
