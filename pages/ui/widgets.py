@@ -1,5 +1,6 @@
 """Drawing the pieces of a view: sentence, number strip, figures with their table and downloads."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
@@ -192,11 +193,15 @@ def download(
 
 
 def table(contents: Table, key: str) -> None:
-    """Draw a table; cells are shown as text, never as markup. No two columns share a label."""
-    columns = [column.label for column in contents.columns]
-    if len(set(columns)) < len(columns):
-        raise ValueError(f"Columns share a label: {columns}")
-    rows = [dict(zip(columns, row, strict=True)) for row in contents.written()]
+    """Draw a table; cells are shown as text, never as markup."""
+    shared = Counter(column.label for column in contents.columns)
+    heads: list[str] = []  # those of one name would be drawn as one column
+    for column in contents.columns:
+        head = column.label if shared[column.label] == 1 else column.key
+        while head in heads:
+            head += " (2)"
+        heads.append(head)
+    rows = [dict(zip(heads, row, strict=True)) for row in contents.written()]
     st.dataframe(rows, hide_index=True, key=key, width="stretch")
 
 

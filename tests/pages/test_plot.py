@@ -89,3 +89,18 @@ def test_the_figure_of_a_draft_is_drawn_for_its_session():
     spec("a", "4,5")
     assert len(DRAWN) == 3
     assert not visitor.shows_draft()
+
+
+def table_script() -> None:
+    from core.screens.kit.records import Column, Table
+    from pages.ui import widgets
+
+    columns = [Column(key, "ece", "number") for key in ("ece", "ece_low", "ece_low")]
+    widgets.table(Table((Column("run", "run"), *columns), (("a", 1.0, 2.0, 3.0),)), key="t")
+
+
+def test_columns_of_one_label_are_drawn_each():
+    test = AppTest.from_function(table_script).run(timeout=60)
+    assert not test.exception
+    (frame,) = test.dataframe
+    assert list(frame.value.columns) == ["run", "ece", "ece_low", "ece_low (2)"]
