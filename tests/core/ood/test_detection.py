@@ -312,6 +312,15 @@ def test_a_run_differs_from_itself_by_nothing():
     assert pairs.auroc_difference(side, mapped) == (0.0, 0.0, 0.0)
 
 
+def test_one_row_of_a_set_leaves_a_difference_without_an_interval():
+    inside, outside = np.array([0.1, 0.2, 0.3]), np.array([0.9])
+    assert pairs.auroc_difference((inside, outside), (-inside, -outside)) == (1.0, None, None)
+    weights = None, np.array([1.0, 0.0])
+    two = np.array([0.9, 0.8])
+    found = pairs.auroc_difference((inside, two), (-inside, -two), weights=weights)
+    assert found == (1.0, None, None)
+
+
 def test_placements_average_to_the_area():
     rng = np.random.default_rng(0)
     inside, outside = np.round(rng.normal(size=60), 1), np.round(rng.normal(size=70), 1)

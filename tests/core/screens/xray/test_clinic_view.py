@@ -21,7 +21,7 @@ from core.metrics.exact import exact_interval
 from core.metrics.intervals import wilson
 from core.metrics.records import Verdict
 from core.metrics.verdict_codes import VerdictCode
-from core.predictions import Groups, Outcomes, Predictions, SamplingDesign, ScoreKind, Task
+from core.predictions import Groups, Outcomes, Predictions, SamplingDesign, ScoreKind, Task, Weights
 from core.reports.html import PageView, sheet_html
 from core.reports.table import csv_text
 from core.screens.kit.numbers import count
@@ -976,6 +976,17 @@ def test_kappa_counts_films_by_weight_and_by_patient():
     by_chance = np.mean(c) * np.mean(a) + np.mean(~c) * np.mean(~a)
     assert found.value == pytest.approx((agreed - by_chance) / (1 - by_chance), abs=1e-12)
     assert use_views.kappa(calls, actual, 0.95).value > found.value + 0.3
+    p = np.where(calls, 0.3, 0.1)
+    rows = Predictions(
+        Task.BINARY,
+        ScoreKind.PROBABILITIES,
+        p,
+        actual * 1,
+        weights=Weights.of("films", weights),
+    )
+    table = use_views.reader_table(clinic_study.one_finding(rows), 0.2, calls)
+    (shown,) = (row.cells for row in table.rows if row.name == "Cohen’s kappa")
+    assert shown["reader"].value == pytest.approx(found.value)
     # each film four times over is worth no more than once
     once = use_views.kappa(calls, actual, 0.95)
     patients = SamplingDesign(np.arange(200).repeat(4))
