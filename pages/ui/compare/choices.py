@@ -161,15 +161,16 @@ def _metric(offered: Sequence[str]) -> str:
     metric = state.choice("metric", list(offered), "ece")
     widget: dict[str, Any] = {
         "format_func": NAMES.__getitem__,
-        "key": "widget.metric",
         "on_change": state.pick,
         "args": ("metric", "ece"),
         "help": "The table is sorted by it, and its differences are drawn.",
     }
     if len(offered) > IN_A_ROW:
-        st.selectbox("Ranked by", list(offered), width=240, **widget)
+        st.selectbox("Ranked by", list(offered), key="widget.metric", width=240, **widget)
     else:
-        st.segmented_control("Ranked by", list(offered), required=True, **widget)
+        st.segmented_control(
+            "Ranked by", list(offered), required=True, key="widget.metric", **widget
+        )
     return metric
 
 
