@@ -501,8 +501,8 @@ def _record(parts: TrainingSetup, sums: Sums, updates: list[EpochUpdate], logits
     }
     if parts.config.test_curves:
         test, truth = predict(parts, parts.data.test), parts.targets["test"]
-        said = answers(test.cpu().numpy(), truth.cpu().numpy(), parts.data.task)
-        measured |= measure(said, "test")
+        tested = answers(test.cpu().numpy(), truth.cpu().numpy(), parts.data.task)
+        measured |= measure(tested, "test")
     return Epoch(parts.epoch, measured, _bins(parts.epoch, updates, p_true))
 
 

@@ -241,8 +241,8 @@ class Guard:
         elif upload and scope["method"] == "PUT":
             await self._upload(upload["session"], scope, receive, send)
         elif _leads_nowhere(scope):
-            asked = escape(scope["path"].strip("/")[:80])
-            await HTMLResponse(NO_PAGE.format(asked), 404)(scope, receive, send)
+            path = escape(scope["path"].strip("/")[:80])
+            await HTMLResponse(NO_PAGE.format(path), 404)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 

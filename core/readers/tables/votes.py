@@ -129,9 +129,9 @@ def attach_votes(
             remedy = "name the rows in both files, or give votes for each row in the same order"
             raise Refused("LENGTH_MISMATCH", what, remedy, "file of votes")
         text = f"the votes ({matrix.key}) were matched by row order"
-        said = () if choice.in_order else (Notice(NoticeCode.KEYS_GUESSED, text),)
+        guess = () if choice.in_order else (Notice(NoticeCode.KEYS_GUESSED, text),)
         votes = Votes.of(file.name, values, shown.class_names)
-        more = (*said, *_partly(votes, 0))
+        more = (*guess, *_partly(votes, 0))
     else:
         votes = _taken(values, partners, file.name, shown.class_names)
         more = _partly(votes, len(values) - int((partners >= 0).sum()))

@@ -262,15 +262,15 @@ def scatter_card(
 ) -> FigureCard | None:
     """Return one metric of the runs against another, lettered; None where no run has both."""
     worn = marks or {}
-    found = [
+    dots = [
         (named.name, worn.get(named.id), x, y)
         for named, run in zip(names, runs, strict=True)
         if (x := _value(run, across)) is not None and (y := _value(run, up)) is not None
     ]
-    if not found:
+    if not dots:
         return None
-    rows = tuple((name, x / _scale(across), y / _scale(up)) for name, _, x, y in found)
-    listed = "; ".join(f"{name} {three(x)}, {three(y)}" for name, _, x, y in found[:12])
+    rows = tuple((name, x / _scale(across), y / _scale(up)) for name, _, x, y in dots)
+    listed = "; ".join(f"{name} {three(x)}, {three(y)}" for name, _, x, y in dots[:12])
     better = " and ".join(
         f"{LABELS[metric]} is better {'higher' if metric in HIGHER else 'lower'}"
         for metric in (across, up)
@@ -279,8 +279,8 @@ def scatter_card(
         key="scatter",
         title=f"{LABELS[up]} against {LABELS[across]}",
         explanation="one dot per run",
-        draw=partial(_scatter, tuple(found), HEADS[across], HEADS[up]),
-        alt=f"{LABELS[across]} and {LABELS[up]} of {len(found)} runs: {listed}.",
+        draw=partial(_scatter, tuple(dots), HEADS[across], HEADS[up]),
+        alt=f"{LABELS[across]} and {LABELS[up]} of {len(dots)} runs: {listed}.",
         table=Table(
             (
                 Column("run", "run"),
@@ -294,25 +294,25 @@ def scatter_card(
 
 
 def _scatter(
-    found: Sequence[tuple[str, RunMark | None, float, float]], across: str, up: str, theme: Theme
+    dots: Sequence[tuple[str, RunMark | None, float, float]], across: str, up: str, theme: Theme
 ) -> go.Figure:
     settings = layout(theme, HEIGHT)
     settings["xaxis"], settings["yaxis"] = axis(theme, across), axis(theme, up)
     figure = go.Figure(layout=settings)
     figure.add_scatter(
-        x=[x for *_, x, _ in found],
-        y=[y for *_, y in found],
+        x=[x for *_, x, _ in dots],
+        y=[y for *_, y in dots],
         mode="markers+text",
-        text=[mark.letter if mark else "" for _, mark, *_ in found],
+        text=[mark.letter if mark else "" for _, mark, *_ in dots],
         textposition="top center",
         textfont={"size": 12, "color": theme.ink},
         cliponaxis=False,
         marker={
             "size": 9,
-            "color": [theme.runs[mark.colour] if mark else theme.bars for _, mark, *_ in found],
+            "color": [theme.runs[mark.colour] if mark else theme.bars for _, mark, *_ in dots],
             "line": {"color": theme.paper, "width": 1},
         },
-        hovertext=[f"<b>{safe(name)}</b><br>{three(x)}, {three(y)}" for name, _, x, y in found],
+        hovertext=[f"<b>{safe(name)}</b><br>{three(x)}, {three(y)}" for name, _, x, y in dots],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     return figure

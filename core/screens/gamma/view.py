@@ -238,7 +238,7 @@ def _map_alt(dynamics: GammaDynamics) -> str:
     low, high = int(last.argmin()), int(last.argmax())
     return (
         f"Two heat maps of {count(grid.n_updates)} {grid.of_updates} by {grid.n_bins} bins: gamma "
-        f"and the gap between confidence and accuracy. After the last epoch gamma runs from "
+        f"and the gap between confidence and accuracy. After the last update gamma runs from "
         f"{amount(float(last[low]))} in bin {low + 1} to {amount(float(last[high]))} in bin "
         f"{high + 1}. Gamma changed its sign {count(turns)} {'time' if turns == 1 else 'times'}."
     )

@@ -473,7 +473,7 @@ class AtStep:
 
 def at_temperatures(walk: TemperatureWalk) -> list[AtStep]:
     """Return what is written and drawn at each temperature of a walk."""
-    found = []
+    walked = []
     for step in walk.steps:
         by = [metric_name(name) for name, t in walk.marks.items() if t == step.temperature]
         fitted = [f"fitted by {' and '.join(by)}"] if by else []
@@ -481,21 +481,21 @@ def at_temperatures(walk: TemperatureWalk) -> list[AtStep]:
             fitted.append(f"fitted with γ = {three(walk.focal.gamma)}")
         trained = ["as trained"] if step.temperature == 1.0 else []
         written = ", ".join([f"{step.temperature:.3g}", *trained, *fitted])
-        found.append(_at_step(walk, step, written, marked=bool(fitted)))
-    return found
+        walked.append(_at_step(walk, step, written, marked=bool(fitted)))
+    return walked
 
 
 def at_gammas(walk: TemperatureWalk) -> list[AtStep]:
     """Return what is written and drawn at each γ of a walk."""
-    found = []
+    walked = []
     for step in walk.steps:
         fitted = walk.focal is not None and walk.focal.gamma == step.gamma
         names = ["no map"] if step.gamma == 0.0 else []
         if walk.focal and fitted:
             names.append(f"fitted with T = {walk.focal.temperature:.3g}")
         written = ", ".join([three(step.gamma), *names])
-        found.append(_at_step(walk, step, written, marked=fitted))
-    return found
+        walked.append(_at_step(walk, step, written, marked=fitted))
+    return walked
 
 
 def _at_step(walk: TemperatureWalk, step: TemperatureStep, written: str, *, marked: bool) -> AtStep:

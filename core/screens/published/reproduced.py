@@ -133,10 +133,10 @@ def reproduced_table(rows: Sequence[PublishedNumber], own: Repeated) -> Table:
         ]
     lines = []
     for place, of_place in groupby(sorted(rows, key=_order), key=place_of):
-        found = {(row.metric, row.posthoc, row.ood_dataset): row for row in of_place}
+        by_kind = {(row.metric, row.posthoc, row.ood_dataset): row for row in of_place}
         line = [DATA[place[0]], NETWORKS[place[1]], METHODS[place[2]]]
         for kind in kinds:
-            row = found.get(kind)
+            row = by_kind.get(kind)
             known = own.get((place, kind[0]), ())
             line += [MISSING, MISSING] if row is None else [printed(row), trained(known, row)]
         lines.append(tuple(line))

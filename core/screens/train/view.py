@@ -221,7 +221,7 @@ PANELS = (
 def _parts(key: str, title: str, unit: Unit, metric: str, source: str) -> Measure:
     """Return a measure of training, validation and, where it was measured, of the test set."""
     lines = {f"val_{metric}": VALIDATION, f"train_{metric}": TRAINING, f"test_{metric}": TEST}
-    where = "training, validation, test where chosen"
+    where = "training, validation, test if measured"
     return Measure(
         key=key, title=title, explanation=where, unit=unit, lines=lines, source=f"As {source}"
     )
@@ -232,8 +232,20 @@ PARTS = (
     _parts("error_parts", "Error of each part", "share", "error", f"{_GHOSH}; {_MUKHOTI} 1"),
     _parts("nll_wrong_parts", "NLL of wrong answers", "nats", "nll_wrong", f"{_MUKHOTI} 1 and 3"),
     _parts("nll_right_parts", "NLL of right answers", "nats", "nll_correct", f"{_MUKHOTI} 1 and 3"),
-    _parts("p_wrong", "p of the truth, wrong", "share", "p_true_wrong", f"{_MUKHOTI} 3(e, f)"),
-    _parts("p_right", "p of the truth, right", "share", "p_true_correct", f"{_MUKHOTI} 3(e, f)"),
+    _parts(
+        "p_wrong",
+        "p of the true class, wrong answers",
+        "share",
+        "p_true_wrong",
+        f"{_MUKHOTI} 3(e, f)",
+    ),
+    _parts(
+        "p_right",
+        "p of the true class, right answers",
+        "share",
+        "p_true_correct",
+        f"{_MUKHOTI} 3(e, f)",
+    ),
     _parts(
         "confidence_wrong", "Confidence of errors", "share", "confidence_wrong", f"{_MUKHOTI} 3"
     ),

@@ -65,14 +65,14 @@ def ranked(
     names = [run.name for run in runs]
     key = tuple(part.key for part in parts), tuple(names), reference
     kept = results("comparisons", draft=any(run.draft for run in runs), most=32)
-    found: Comparison | None = kept.get(key)
-    if found is None:
-        found = compare_all(audited, names, reference)
+    result: Comparison | None = kept.get(key)
+    if result is None:
+        result = compare_all(audited, names, reference)
         if all(run.task is Task.BINARY for run in runs):
             rows = [cache.predictions(part.run, part.split) for part in parts]
-            found = comparison.with_auroc(found, audited, rows)
-        kept.put(key, found)
-    return found
+            result = comparison.with_auroc(result, audited, rows)
+        kept.put(key, result)
+    return result
 
 
 def with_risks(
