@@ -150,18 +150,23 @@ def distinct_names(
     return {option: found[option] for option in names}
 
 
-def choice(name: str, options: Sequence[str], default: str, elsewhere: Sequence[str] = ()) -> str:
+def choice(
+    name: str,
+    options: Sequence[str],
+    default: str,
+    elsewhere: Sequence[str] = (),
+    *,
+    key: str | None = None,
+) -> str:
     """Return one of the options: what the link says, else what was chosen before.
 
-    The widget's key is set to it, `pick` as its callback keeps link and session in step; a default
-    leaves the link short. On a page that was just entered the session speaks where the link is
-    silent; afterwards silence means the default, so that the Back button goes back. What other
-    pages can show, of `elsewhere`, stays in the link.
+    The widget's key, of its name by default, is set to it, `pick` as its callback keeps link and
+    session in step; a default leaves the link short. On a page that was just entered the session
+    speaks where the link is silent; afterwards silence means the default, so that the Back button
+    goes back. What other pages can show, of `elsewhere`, stays in the link.
     """
-    linked = st.query_params.get(name)
-    before = (
-        st.session_state.get(f"set.{name}") if (f"widget.{name}" not in st.session_state) else None
-    )
+    linked, key = st.query_params.get(name), key or f"widget.{name}"
+    before = st.session_state.get(f"set.{name}") if key not in st.session_state else None
     value = next(
         (str(candidate) for candidate in (linked, before) if candidate in options), default
     )
@@ -169,13 +174,13 @@ def choice(name: str, options: Sequence[str], default: str, elsewhere: Sequence[
         st.session_state[f"set.{name}"] = value
     else:
         remember(name, value, default)
-    st.session_state[f"widget.{name}"] = value
+    st.session_state[key] = value
     return value
 
 
-def pick(name: str, default: str) -> None:
+def pick(name: str, default: str, key: str | None = None) -> None:
     """Take over what a widget was set to."""
-    value = str(st.session_state[f"widget.{name}"])
+    value = str(st.session_state[key or f"widget.{name}"])
     if name in OF_BINS:
         st.session_state["set.bin_rows"] = ""  # also where another page than that of bins is shown
         if st.query_params.get("bin_rows"):

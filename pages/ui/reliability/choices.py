@@ -19,6 +19,7 @@ SCALES = {"auto": "Auto scale", "linear": "Linear", "log": "Log"}
 AXES = {"linear": "Linear axes", "odds": "Log odds"}
 CONFIDENT = 0.9  # of the middle one of its bins
 ANSWERS, ALL = "answers", "all"
+MOUNTS = "bin_rows.mounts"  # in the session: how often the list of bins was mounted anew
 
 
 def target(run: cache.Run, audit: Audit) -> int | None:
@@ -78,17 +79,27 @@ def opened_bin(table: BinTable) -> int | None:
     for option in options[1:]:
         low, high = edges(float(table.low[int(option) - 1]), float(table.high[int(option) - 1]))
         words[option] = f"Bin {low} to {high}: {count(int(table.count[int(option) - 1]))}"
-    chosen = state.choice("bin_rows", options, "")
+    key = f"widget.bin_rows.{st.session_state.get(MOUNTS, 0)}"
+    chosen = state.choice("bin_rows", options, "", key=key)
     st.selectbox(
         "Bin",
         options,
-        key="widget.bin_rows",
+        key=key,
         format_func=words.__getitem__,
         on_change=state.pick,
-        args=("bin_rows", ""),
+        args=("bin_rows", "", key),
         width=280,
     )
     return int(chosen) - 1 if chosen else None
+
+
+def open_bin(number: str) -> None:
+    """Open the rows of a bin, counted from 1, or of none, otherwise than by the list.
+
+    The list is mounted anew: a browser that is busy sends what it showed once more, as if chosen.
+    """
+    state.remember("bin_rows", number, "")
+    st.session_state[MOUNTS] = st.session_state.get(MOUNTS, 0) + 1
 
 
 def log_odds(rule: str, table: BinTable) -> bool:

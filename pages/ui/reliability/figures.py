@@ -15,6 +15,7 @@ from core.screens.kit import row_noun
 from core.screens.kit.records import FigureCard
 from core.screens.reliability.rows import bin_rows
 from pages.ui import audits, cache, plot, row_pictures, state, widgets
+from pages.ui.reliability import choices
 
 ROWS_SHOWN = 200
 MORE = "rows.more.of"  # in the session: the bin of which more pictures are shown
@@ -70,7 +71,7 @@ def binned(at: Places, cards: Mapping[str, FigureCard], opened: int | None) -> N
 def _open() -> None:
     """Open the bin whose dot or bar was clicked; a click on what is chosen, or on none, closes."""
     points = plot.picked("figure.reliability")
-    state.remember("bin_rows", str(_first(points[0]["customdata"]) + 1) if points else "", "")
+    choices.open_bin(str(_first(points[0]["customdata"]) + 1) if points else "")
 
 
 def unbinned(at: Places, cards: Iterable[FigureCard]) -> None:
@@ -81,7 +82,7 @@ def unbinned(at: Places, cards: Iterable[FigureCard]) -> None:
 
 
 def _close() -> None:
-    state.remember("bin_rows", "", "")
+    choices.open_bin("")
     state.next_generation()
 
 
