@@ -162,7 +162,8 @@ def of_claims(claims: Claims) -> tuple[Login, dict[str, str]]:
     groups = {group_id(issuer, name): name for name in names}
     roles = _texts(_claim(claims, os.environ.get(ROLE_CLAIM) or "roles"))
     known = {role.name.lower(): role for role in Role}
-    role = max((known[name] for name in map(_bare, roles) if name in known), default=None)
+    bare = (role.lower().removeprefix(PREFIX) for role in roles)
+    role = max((known[name] for name in bare if name in known), default=None)
     issued = claims.get("iat")
     # Without it, long ago; a clock that is ahead makes no login longer.
     at = float(min(issued, time.time())) if isinstance(issued, int | float) else 0.0
@@ -183,10 +184,6 @@ def _claim(claims: Claims, path: str) -> object:
 def _texts(value: object) -> list[str]:
     values = value if isinstance(value, list | tuple) else [value]
     return [text for text in values if isinstance(text, str) and text]
-
-
-def _bare(role: str) -> str:
-    return role.lower().removeprefix(PREFIX)
 
 
 def _name(claims: Claims, user: str) -> str:

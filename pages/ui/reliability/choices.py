@@ -100,6 +100,7 @@ def open_bin(number: str) -> None:
     """
     state.remember("bin_rows", number, "")
     st.session_state[MOUNTS] = st.session_state.get(MOUNTS, 0) + 1
+    state.next_generation()
 
 
 def log_odds(rule: str, table: BinTable) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -14,7 +15,7 @@ from core.predictions import Task
 from core.screens.kit import row_noun
 from core.screens.kit.records import FigureCard
 from core.screens.reliability.rows import bin_rows
-from pages.ui import audits, cache, plot, row_pictures, state, widgets
+from pages.ui import audits, cache, plot, row_pictures, widgets
 from pages.ui.reliability import choices
 
 ROWS_SHOWN = 200
@@ -71,7 +72,7 @@ def binned(at: Places, cards: Mapping[str, FigureCard], opened: int | None) -> N
 def _open() -> None:
     """Open the bin whose dot or bar was clicked; a click on what is chosen, or on none, closes."""
     points = plot.picked("figure.reliability")
-    choices.open_bin(str(_first(points[0]["customdata"]) + 1) if points else "")
+    choices.open_bin(str(int(np.ravel(points[0]["customdata"])[0]) + 1) if points else "")
 
 
 def unbinned(at: Places, cards: Iterable[FigureCard]) -> None:
@@ -79,18 +80,6 @@ def unbinned(at: Places, cards: Iterable[FigureCard]) -> None:
     for card in cards:
         with at.risk if card.key == "risk" else at.classes:
             widgets.figure(card)
-
-
-def _close() -> None:
-    choices.open_bin("")
-    state.next_generation()
-
-
-def _first(value: object) -> int:
-    """Return the bin's number out of Plotly's customdata, however deep it is wrapped."""
-    while isinstance(value, (list, tuple)):
-        value = value[0]
-    return int(str(value))
 
 
 def rows(run: cache.Run, split: str, target_audit: TargetAudit, index: int | None) -> None:
@@ -130,4 +119,4 @@ def rows(run: cache.Run, split: str, target_audit: TargetAudit, index: int | Non
                 f"bin_{index}",
                 row_noun.with_row_noun("All images of this bin, CSV"),
             )
-            st.button("Close", key="rows.close", on_click=_close)
+            st.button("Close", key="rows.close", on_click=choices.open_bin, args=("",))
