@@ -27,7 +27,8 @@ from core.predictions import Task
 from core.training.recipes import RECIPES
 
 PRECISIONS: Final = {
-    "32": "float32: float32 throughout.",
+    "32": "float32: float32 throughout, as on the GPUs that papers name.",
+    "tf32": "TF32: products of float32 numbers rounded to 10 bits, for GPUs that have it.",
     "bf16": "bfloat16: bfloat16 where it is safe, float32 elsewhere; halves memory on recent GPUs.",
     "16": "float16: float16 where it is safe, with gradients scaled; for GPUs without bfloat16.",
 }

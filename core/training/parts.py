@@ -30,6 +30,7 @@ from core.training import ranks, threads
 from core.training.config import TrainConfig
 from core.training.images import Augmentation, Normalise
 
+TF32_SINCE: Final = (8, 0)  # compute capability of the first GPUs with it, Ampere
 LOWER_BY: Final = 1e-4  # of the lowest loss so far; less is no fall, as PyTorch has it
 
 
@@ -368,18 +369,20 @@ def connect(config: TrainConfig) -> Fabric:
             f"{per_node} CUDA devices are asked for, this machine has {n_gpus}",
             "set device to cpu or auto, or ask for fewer devices",
         )
-    if accelerator == "cpu" and config.precision == "16":
-        raise UsageError("SETTING", "Precision is 16 on a CPU", "use 32 or bf16 there")
+    if accelerator == "cpu" and config.precision in {"16", "tf32"}:
+        what = f"Precision is {config.precision} on a CPU"
+        raise UsageError("SETTING", what, "use 32 or bf16 there")
     if threads.CHOSEN not in os.environ:
         torch.set_num_threads(threads.usual(per_node))
     torch.backends.cudnn.allow_tf32 = config.precision != "32"
+    torch.backends.cuda.matmul.allow_tf32 = config.precision == "tf32"
     if config.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # before CUDA starts
         torch.use_deterministic_algorithms(mode=True, warn_only=True)
         torch.backends.cudnn.deterministic = True
     else:
         torch.backends.cudnn.benchmark = accelerator == "cuda"
-    precision = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}[config.precision]
+    precision = {"bf16": "bf16-mixed", "16": "16-mixed"}.get(config.precision, "32-true")
     fabric = Fabric(
         accelerator=accelerator,
         devices=per_node,
@@ -389,6 +392,9 @@ def connect(config: TrainConfig) -> Fabric:
         plugins=_processes(),
     )
     fabric.launch()
+    if config.precision == "tf32" and torch.cuda.get_device_capability(fabric.device) < TF32_SINCE:
+        what = f"Precision is tf32, which {torch.cuda.get_device_name(fabric.device)} does not have"
+        raise UsageError("SETTING", what, "use 32 or 16 there")
     return fabric
 
 
@@ -448,14 +454,15 @@ def _share_statistics(fabric: Fabric, net: nn.Module) -> None:
 
 
 @contextmanager
-def _exact_convolutions() -> Iterator[None]:
-    """Keep TF32, with its 10 bits, out of the convolutions of an evaluation."""
-    cudnn = torch.backends.cudnn
-    before, cudnn.allow_tf32 = cudnn.allow_tf32, False
+def _exact() -> Iterator[None]:
+    """Keep TF32, with its 10 bits, out of an evaluation."""
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = cudnn.allow_tf32, matmul.allow_tf32
+    cudnn.allow_tf32 = matmul.allow_tf32 = False
     try:
         yield
     finally:
-        cudnn.allow_tf32 = before
+        cudnn.allow_tf32, matmul.allow_tf32 = before
 
 
 @torch.inference_mode()
@@ -472,7 +479,7 @@ def predict(parts: TrainingSetup, split: LabelledRows, rows: Tensor | None = Non
     was_training = parts.net.training
     parts.net.eval()
     _share_statistics(fabric, parts.net)
-    with _exact_convolutions():
+    with _exact():
         logits = [
             joined(fabric, parts.net(parts.normalise(images)).float(), len(batch))
             for images, batch in zip(stored, batches, strict=True)

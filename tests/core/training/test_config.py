@@ -127,7 +127,7 @@ configs = st.fixed_dictionaries(
         "reduction": st.sampled_from(["mean", "sum"]),
         "clip_norm": st.none() | st.floats(0, 1e6, exclude_min=True),
         "augment": st.booleans(),
-        "precision": st.sampled_from(["32", "bf16", "16"]),
+        "precision": st.sampled_from(["32", "tf32", "bf16", "16"]),
         "seed": seeds,
         "split_seed": seeds,
         "device": st.sampled_from(["auto", "cpu", "cuda"]),
@@ -218,7 +218,7 @@ WRONG = [
     ("augment", "yes", "give true or false"),
     ("deterministic", None, "give true or false"),
     ("precision", 32, "give text"),
-    ("precision", "64", "use one of 32, bf16, 16"),
+    ("precision", "64", "use one of 32, tf32, bf16, 16"),
     ("reduction", "none", "use one of mean, sum"),
     ("device", "mps", "use one of auto, cpu, cuda"),
     ("name", 7, "give text"),
@@ -346,6 +346,7 @@ def test_a_recipe_trains_as_the_papers_print_it(preset):
     assert (config.epochs, config.batch_size) == (epochs, batch_size)
     assert config.optimizer == OptimizerConfig("sgd", lr=0.1, momentum=0.9, weight_decay=5e-4)
     assert (config.reduction, config.clip_norm) == ("sum", 2.0)
+    assert config.precision == "32"  # Titan X Pascal and V100, which have no TF32
     rates = [config.lr(epoch) for epoch in range(epochs)]
     by_hand = [0.1] * first + [0.01] * (second - first) + [0.001] * (epochs - second)
     assert rates == pytest.approx(by_hand, rel=1e-12)
@@ -456,6 +457,7 @@ def test_the_digest_knows_all_that_decides_the_numbers_and_no_more():
         {"clip_norm": 2.0},
         {"augment": False},
         {"precision": "bf16"},
+        {"precision": "tf32"},
         {"seed": 1},
         {"split_seed": 1},
         {"schedule": {"name": "plateau"}},

@@ -47,20 +47,27 @@ def test_deterministic_kernels_can_be_asked_for(trainer):
     assert all(torch.equal(a, b) for a, b in pairs)
 
 
-def test_half_precision_is_for_gpus(trainer):
-    with pytest.raises(UsageError, match="Precision is 16 on a CPU"):
-        trainer(precision="16", device="cpu")
+@pytest.mark.parametrize("precision", ["16", "tf32"])
+def test_some_precisions_are_for_gpus(precision, trainer):
+    with pytest.raises(UsageError, match=f"Precision is {precision} on a CPU; use 32 or bf16"):
+        trainer(precision=precision, device="cpu")
 
 
 def test_evaluation_keeps_cudnn_and_leaves_only_tf32_out(trainer):
     seen = []
     parts, *_ = trainer(epochs=1)
-    cudnn = torch.backends.cudnn
-    before = cudnn.enabled, cudnn.allow_tf32
-    parts.net.register_forward_hook(lambda *_: seen.append((cudnn.enabled, cudnn.allow_tf32)))
-    predict(parts, parts.data.val)
-    assert set(seen) == {(before[0], False)}
-    assert (cudnn.enabled, cudnn.allow_tf32) == before
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    assert (cudnn.allow_tf32, matmul.allow_tf32) == (False, False)  # 32 allows none
+    parts.net.register_forward_hook(
+        lambda *_: seen.append((cudnn.enabled, cudnn.allow_tf32, matmul.allow_tf32))
+    )
+    cudnn.allow_tf32 = matmul.allow_tf32 = True
+    try:
+        predict(parts, parts.data.val)
+        assert (cudnn.allow_tf32, matmul.allow_tf32) == (True, True)
+    finally:
+        cudnn.allow_tf32 = matmul.allow_tf32 = False
+    assert set(seen) == {(cudnn.enabled, False, False)}
 
 
 @pytest.mark.parametrize(("n", "size", "wanted"), [(9, 4, [4, 5]), (10, 4, [4, 4, 2]), (1, 4, [1])])
@@ -172,7 +179,7 @@ def test_a_step_on_a_gpu_never_waits_for_it(trainer):
 
 
 @on_gpu
-@pytest.mark.parametrize("precision", ["32", "bf16", "16"])
+@pytest.mark.parametrize("precision", ["32", "tf32", "bf16", "16"])
 def test_a_gpu_trains_digits_in_every_precision(precision, trainer):
     _, folder, trained = trainer(
         device="cuda", precision=precision, n_train=None, epochs=40, batch_size=128
