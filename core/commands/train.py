@@ -2,19 +2,36 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from core.commands.jobs import add_launcher, report, request_of, wait_for
-from core.commands.shared import Parser, printable
+from core.commands.jobs import add_launcher, report, request_of, wait_for, waited
+from core.commands.shared import Json, Parser, complain, emit, printable
 from core.disk import JsonError, parse_json
-from core.errors import UsageError
+from core.errors import AuditError, UsageError
+
+if TYPE_CHECKING:
+    from core.jobs.local import LocalJobs
+    from core.jobs.records import Job
 
 
 def add_train(verb: Parser) -> None:
     """Add the options of ``train``."""
     verb.set_defaults(run=_train)
     verb.add_argument("config", type=Path, metavar="CONFIG.json")
+    verb.add_argument(
+        "--sweep",
+        metavar="SETTING=A,B",
+        action="append",
+        default=[],
+        help="train once for each value, as loss.gamma=1,2,3 or optimizer.lr=0.1,0.05; "
+        "given twice, for every combination",
+    )
+    verb.add_argument(
+        "--seeds", metavar="0,1,2", help="train once with each; default: the config's"
+    )
     verb.add_argument("--wait", action="store_true", help="return when training has ended")
     verb.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop it after so long")
     verb.add_argument("--json", metavar="OUT|-")
@@ -68,7 +85,8 @@ def _samples(arguments: argparse.Namespace) -> int:
 
 def _train(arguments: argparse.Namespace) -> int:
     from core.jobs.local import open_jobs
-    from core.training.config import advice, from_json
+    from core.training.config import TrainConfig, advice, from_json
+    from core.training.submission import seeds, sweep, trainings
 
     request, path = request_of(arguments), arguments.config
     try:
@@ -79,12 +97,54 @@ def _train(arguments: argparse.Namespace) -> int:
         remedy = "give a JSON object, each key once"
         raise UsageError("SETTING", f"{path.name} {error}", remedy) from error
     config = from_json(settings)
-    for notice in advice(config):
-        print(printable(f"{notice.code}: {notice.sentence}"), file=sys.stderr)
     if config.data_root:  # the trainer runs in another folder
         config = replace(config, data_root=str(Path(config.data_root).expanduser().absolute()))
+    configs: tuple[TrainConfig, ...] = (config,)
+    several = bool(arguments.sweep) or arguments.seeds is not None
+    if several:
+        values = sweep(";".join(arguments.sweep), str(config.loss["name"]))
+        of = (config.seed,) if arguments.seeds is None else seeds(arguments.seeds)
+        configs = trainings(config, config.name, (), of, values)
+    notices = (f"{notice.code}: {notice.sentence}" for of in configs for notice in advice(of))
+    for line in dict.fromkeys(notices):
+        print(printable(line), file=sys.stderr)
     jobs = open_jobs()
-    (job,) = jobs.submit([config], time_limit=arguments.time_limit, request=request)
+    submitted = jobs.submit(configs, time_limit=arguments.time_limit, request=request)
+    if several:
+        return _report_several(jobs, submitted, arguments)
     if arguments.wait:
-        return wait_for(jobs, job, arguments.json)
-    return report(job, arguments.json)
+        return wait_for(jobs, submitted[0], arguments.json)
+    return report(submitted[0], arguments.json)
+
+
+def _report_several(
+    jobs: "LocalJobs", submitted: Sequence["Job"], arguments: argparse.Namespace
+) -> int:
+    """Say what became of the jobs of one submission; the exit code is that of the first failure."""
+    from core.metrics.comparison import MOST_RUNS
+
+    failures: list[AuditError] = []
+    try:
+        for job in submitted if arguments.wait else ():
+            try:
+                waited(jobs, job)
+            except AuditError as error:
+                complain(error)
+                failures.append(error)
+    except KeyboardInterrupt:
+        for job in submitted:
+            jobs.cancel(job.id)
+        raise
+    ended = [jobs.get(job.id) for job in submitted]
+    results: list[Json] = [
+        jobs.folder(job.id).result() or {"job": job.id, "run": job.run, "state": job.state}
+        for job in ended
+    ]
+    emit(arguments.json, results)
+    if arguments.json != "-":
+        for job in ended:
+            print(printable(f"{job.id}  {job.state}  {job.name}"))
+    runs = [job.run for job in ended if job.run]
+    if 1 < len(runs) <= MOST_RUNS:
+        print(f"Compare draws them by setting: /compare?runs={','.join(runs)}", file=sys.stderr)
+    return failures[0].exit_code if failures else 0

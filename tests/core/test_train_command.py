@@ -134,6 +134,64 @@ def test_settings_that_are_known_to_learn_badly_are_said_and_taken(run, config, 
     assert err.startswith("OVERSHOOT: FCL with λ = 1.5 can overshoot") == said
 
 
+def test_a_sweep_is_one_submission_of_every_value_and_seed(run, config, home):
+    run("jobs", "pause")
+    focal = config(loss={"name": "focal"})
+    code, out, _ = run(
+        "train", focal, "--sweep", "loss.gamma=1,2", "--sweep", "optimizer.lr=0.1",
+        "--seeds", "0,3", "--json", "-",
+    )  # fmt: skip
+    assert code == 0
+    shown = [json.loads(run("jobs", "show", job["job"])[1]) for job in json.loads(out)]
+    assert {job["state"] for job in shown} == {"queued"}
+    assert len({job["group"] for job in shown}) == 1
+    configs = [job["config"] for job in shown]
+    assert [(c["loss"]["gamma"], c["optimizer"]["lr"], c["seed"]) for c in configs] == [
+        (1.0, 0.1, 0), (1.0, 0.1, 3), (2.0, 0.1, 0), (2.0, 0.1, 3),
+    ]  # fmt: skip
+    assert configs[1]["name"] == "tiny, gamma = 1, lr = 0.1, seed 3"
+    assert {c["epochs"] for c in configs} == {3}
+    # without JSON a line for each job
+    lines = run("train", focal, "--seeds", "5,6")[1].splitlines()
+    assert [line.split("  ")[1:] for line in lines] == [
+        ["queued", "tiny, seed 5"],
+        ["queued", "tiny, seed 6"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (("--sweep", "gamma=1,2"), "SETTING: 'gamma' cannot be swept; use loss.lambda, "),
+        (("--sweep", "loss.n_bins=5,5.5"), "SETTING: Values of loss.n_bins are '5,5.5'; "),
+        (("--sweep", "loss.n_bins=0"), "SETTING: loss.n_bins is 0; "),
+        (("--seeds", "0,x"), "SEEDS: Seeds are '0,x'; "),
+    ],
+)
+def test_what_cannot_be_swept_queues_nothing(run, config, words, refusal):
+    code, _, err = run("train", config(), *words)
+    assert code == 3
+    assert err.startswith(refusal)
+    assert json.loads(run("jobs", "list", "--json", "-")[1]) == []
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_waited_for_ends_with_what_became_of_each(run, config):
+    changed = {"n_train": 997, "epochs": 1, "batch_size": 64, "loss": {"name": "focal"}}
+    swept = ("--sweep", "loss.gamma=1,2", "--wait", "--json", "-")
+    code, out, err = run("train", config(**changed), *swept)
+    assert code == 0
+    done = json.loads(out)
+    assert [job["state"] for job in done] == ["succeeded"] * 2
+    runs = [row["id"] for row in json.loads(run("runs", "list", "--json", "-")[1])]
+    assert {job["run"] for job in done} <= set(runs)
+    assert err.splitlines()[-1].endswith(f"/compare?runs={done[0]['run']},{done[1]['run']}")
+    code, out, err = run("train", config(**changed | {"n_train": 998}), *swept)
+    assert code == 3
+    assert [job["state"] for job in json.loads(out)] == ["failed"] * 2
+    assert err.count("SETTING: n_train is 998, the training part has 997 images; ") == 2
+
+
 def test_of_a_job_whose_folder_is_gone_the_table_is_shown(run, waiting, home):
     job = waiting()
     run("jobs", "cancel", job)
