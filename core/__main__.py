@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from core import defaults
 from core.commands import (
     calibrate,
     evaluate,
@@ -279,6 +280,13 @@ def _add_compare(verb: Parser) -> None:
     add_reading(verb)
     add_votes(verb)
     verb.add_argument("--metric", default="ece", metavar="ece")
+    verb.add_argument(
+        "--threshold",
+        type=float,
+        default=defaults.ACTS_AT,
+        metavar="RISK",
+        help="from which net benefit acts, of two classes",
+    )
     verb.add_argument("--json", metavar="OUT|-")
     verb.add_argument(
         "--format",
@@ -292,34 +300,48 @@ def _compare(arguments: argparse.Namespace) -> int:
     from core.metrics.comparison import MOST_RUNS, best, compare_all, compared, why_not
     from core.metrics.human.errors import DISTANCE
     from core.metrics.paired import PAIRED
+    from core.predictions import Task
     from core.reports import compare_text
     from core.reports.compare_json import compare_json
     from core.screens.compare.view import compare_view
     from core.screens.kit.differences import NamedRun
     from core.screens.kit.row_noun import speaking_of
+    from core.studies.comparison import AUROC, with_risks
 
     files: list[Path] = arguments.files
     if not 2 <= len(files) <= MOST_RUNS:
         given = "1 file is given" if len(files) == 1 else f"{len(files)} files are given"
         raise UsageError("USAGE", given, f"name 2 to {MOST_RUNS}")
-    if arguments.metric not in (*PAIRED, DISTANCE):
+    if arguments.metric not in (*PAIRED, AUROC, DISTANCE):
         what = f"Metric {arguments.metric!r} cannot be compared"
-        raise UsageError("SETTING", what, f"use one of {', '.join((*PAIRED, DISTANCE))}")
+        raise UsageError("SETTING", what, f"use one of {', '.join((*PAIRED, AUROC, DISTANCE))}")
+    if not 0.0 < arguments.threshold < 1.0:
+        what = f"The threshold of net benefit is {arguments.threshold:g}"
+        raise UsageError("SETTING", what, "use a risk between 0 and 1, such as 0.1")
     short = [file.name for file in files]
     names = short if len(set(short)) == len(short) else [str(file) for file in files]
-    runs, named = [], []
+    runs, rows, named = [], [], []
     for name, file in zip(names, files, strict=True):
         of_file = argparse.Namespace(**vars(arguments) | {"file": file})
         result = read(of_file)
         result = with_votes(of_file, result, result.chosen_split)
-        runs.append(compared(result.splits[result.chosen_split]))
+        part = result.splits[result.chosen_split]
+        runs.append(compared(part))
+        if part.task is Task.BINARY:  # scores of many classes would not all fit in memory
+            rows.append(part)
         refuse_changed(file.name, result)
         named.append(NamedRun(name, name, result.chosen_split, result.digest))
     if arguments.metric == DISTANCE and not any(run.distance for run in runs):
         what = f"No file has votes to compare by {DISTANCE}"
         raise UsageError("SETTING", what, "name them with --votes")
+    two_classes = len(rows) == len(runs)
+    if arguments.metric == AUROC and not two_classes:
+        what = "Files can be compared by auroc only where all are of two classes"
+        raise UsageError("SETTING", what, f"use one of {', '.join(PAIRED)}")
     unranked = why_not([run.rows for run in runs], names)
     comparison = compare_all(runs, names, 0 if unranked else best(runs, arguments.metric))
+    if two_classes:
+        runs, comparison = with_risks(runs, comparison, rows, arguments.threshold)
     with speaking_of(""):  # nothing says what the rows of a file are
         view = compare_view(named, runs, comparison, arguments.metric)
     letters = compare_text.letters(view, names)

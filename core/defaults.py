@@ -28,6 +28,7 @@ SMALL_SLOPE: Final = 0.15  # and so is a slope closer to 1 than this, as MATERIA
 SMALL_RARE: Final = 1 / 5  # of the rarer outcome: odds off by a fifth matter however rare it is
 SMOOTHERS: Final = ("lowess", "loess")  # Harrell 2015; Austin and Steyerberg 2019
 SMOOTHER: Final = SMOOTHERS[0]  # of the flexible curve
+ACTS_AT: Final = 0.1  # the risk from which one acts, of net benefit
 SMALL_N: Final = 30  # fewer rows are said to be few
 FEW_EVENTS: Final = 200  # events or non-events below which no curve is judged, Van Calster 2016
 

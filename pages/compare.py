@@ -35,7 +35,6 @@ with frame.caught():
                 widgets.sentence(Sentence((Phrase(f"Analysing {len(runs)} runs."),)))
             st.stop()
         with controls:
-            audited = cache.with_risks(runs, splits, audited)
             metric, reference = choices.ranking(runs, audited)
             if choices.two_classes(runs):
                 audited = cache.with_benefit(runs, splits, audited, choices.threshold())

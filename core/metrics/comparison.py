@@ -60,6 +60,7 @@ CLAIMS = {
 ANSWERS = "the answers given"
 MOST_RUNS = 50
 RANKED = (*METRICS, DISTANCE)
+OF_RISKS = {Task.BINARY: ("auroc", "slope"), Task.MULTILABEL: ("auroc",)}  # which nothing resamples
 MEANS = ("accuracy", "brier", "nll")  # over the rows, which equal runs have in common
 SKETCHED = 16  # means that a sketch holds
 SAME = 1e-6  # root mean square over the rows: what rounding leaves of equal scores
@@ -205,6 +206,8 @@ def compared(
 ) -> Compared:
     """Return what a comparison needs of one run; worth caching by the digest of the split.
 
+    The audit also holds AUROC and slope of two classes, and of many labels the mean AUROC.
+
     Parameters
     ----------
     predictions : Predictions
@@ -215,7 +218,8 @@ def compared(
         Settings, but for the metrics; the product's defaults when left out.
     """
     metrics = tuple(dict.fromkeys((*PAIRED, *more)))
-    config = replace(config or AuditConfig(), metrics=metrics)
+    of_risks = OF_RISKS.get(predictions.task, ())
+    config = replace(config or AuditConfig(), metrics=(*metrics, *of_risks))
     own = audit(predictions, config)
     rounds, seed = config.n_resamples, config.seed
     paired = draws(

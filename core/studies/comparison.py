@@ -1,14 +1,13 @@
 """What a comparison needs of several runs, read one after another in a process of its own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from core.arrays import Float, Int
-from core.configs import AuditConfig
+from core.defaults import ACTS_AT
 from core.library import open_library
-from core.metrics import suite
 from core.metrics.clinical import net_benefit
 from core.metrics.comparison import Compared, Comparison, Leader, compared
 from core.metrics.design_effect import of_rows
@@ -81,11 +80,6 @@ def disagreements(
 AUROC, NET_BENEFIT = "auroc", "net_benefit"
 
 
-def risk_scores(rows: Predictions, config: AuditConfig) -> dict[str, Score]:
-    """Return AUROC and slope of the risks of two classes; of many labels the mean AUROC alone."""
-    return dict(suite.audit(rows, replace(config, metrics=(AUROC, "slope"))).main.metrics)
-
-
 def benefit_score(rows: Predictions, threshold: float, level: float) -> Score:
     """Return the net benefit of two classes at a risk in (0, 1) from which one would act."""
     event = rows.outcomes(1)
@@ -96,9 +90,9 @@ def benefit_score(rows: Predictions, threshold: float, level: float) -> Score:
     return Score(NET_BENEFIT, value, low, high, level, net.n, {"threshold": threshold})
 
 
-def with_scores(run: Compared, scores: Mapping[str, Score]) -> Compared:
-    """Return a run with further scores among those of its audit."""
-    main = replace(run.audit.main, metrics={**run.audit.main.metrics, **scores})
+def with_benefit(run: Compared, score: Score) -> Compared:
+    """Return a run with its net benefit among the scores of its audit."""
+    main = replace(run.audit.main, metrics={**run.audit.main.metrics, NET_BENEFIT: score})
     return replace(run, audit=replace(run.audit, main=main))
 
 
@@ -109,12 +103,12 @@ def with_auroc(
 
     Each is at the level at which those of all pairs hold together (Bonferroni).
     """
+    if comparison.reason:
+        return comparison
     risks = [of_run.outcomes(1) for of_run in rows]
     event, extents, level = risks[0].correct, rows[0].extents, runs[0].config.level
     counted = event if extents.weights is None else event[extents.weights > 0.0]
     reference = comparison.reference
-    if comparison.reason:
-        return comparison
     one_outcome = counted.all() or not counted.any()
     why = runs[reference].audit.main.metrics[AUROC].reason if one_outcome else ""
     pairs = len(rows) * (len(rows) - 1) // 2
@@ -148,12 +142,31 @@ def with_auroc(
     return replace(comparison, differences=differences, leaders=leaders)
 
 
-def with_risks(rows: Predictions) -> Compared:
-    """Return what a comparison needs of a run, with scores of its risks where it states any."""
-    run = compared(rows)
-    if rows.task not in {Task.BINARY, Task.MULTILABEL}:
-        return run
-    return with_scores(run, risk_scores(rows, run.config))
+def with_risks(
+    runs: Sequence[Compared],
+    comparison: Comparison,
+    rows: Sequence[Predictions],
+    threshold: float = ACTS_AT,
+) -> tuple[list[Compared], Comparison]:
+    """Return runs of two classes with net benefit, compared by AUROC as well; others unchanged.
+
+    Parameters
+    ----------
+    runs, rows : sequences of Compared and of Predictions
+        What is compared, and what it was computed of.
+    comparison : Comparison
+        Of the runs.
+    threshold : float
+        The risk that net benefit acts from.
+    """
+    if any(of_run.task is not Task.BINARY for of_run in rows):
+        return list(runs), comparison
+    benefits = (
+        benefit_score(of_run, threshold, run.config.level)
+        for run, of_run in zip(runs, rows, strict=True)
+    )
+    with_benefits = [with_benefit(*pair) for pair in zip(runs, benefits, strict=True)]
+    return with_benefits, with_auroc(comparison, runs, rows)
 
 
 def of_library(places: Sequence[tuple[str, str]]) -> list[Compared]:
@@ -170,10 +183,10 @@ def of_library(places: Sequence[tuple[str, str]]) -> list[Compared]:
     library, found = open_library(), []
     for i, (run_id, split) in enumerate(places):
         with stage("", i / len(places), i / len(places), 1):
-            found.append(with_risks(library.load(run_id, split)))
+            found.append(compared(library.load(run_id, split)))
     return found
 
 
 def of_drafts(drafts: Sequence[Predictions]) -> list[Compared]:
     """Return the same of rows that lie in no library."""
-    return [with_risks(draft) for draft in drafts]
+    return [compared(draft) for draft in drafts]

@@ -15,6 +15,7 @@ from core.predictions import Predictions, Task
 from core.progress import stage
 from core.studies import clinic, ood, posthoc
 from core.studies.clinic import Findings, OneFinding
+from core.studies.comparison import with_risks
 from core.studies.human import HumanStudy, human_study
 from core.studies.ood import ScoreSeparation, ShiftEffect
 from core.studies.posthoc import (
@@ -161,12 +162,13 @@ def report_numbers(
     if not comparing:
         return ReportNumbers(runs=numbers)
     with steps.next("Comparing the runs"):
-        both = tuple(compared(of_run.rows, config=config) for of_run in numbers)
+        both = [compared(of_run.rows, config=config) for of_run in numbers]
         # by ECE, as on the Compare page; where nothing is ranked, the first
         names = [of_run.run.name for of_run in numbers]
         reference = 0 if why_not([run.rows for run in both], names) else best(both, "ece")
-        comparison = compare_all(both, names, reference)
-    return ReportNumbers(runs=numbers, compared=both, comparison=comparison)
+        rows = [of_run.rows for of_run in numbers]
+        both, comparison = with_risks(both, compare_all(both, names, reference), rows)
+    return ReportNumbers(runs=numbers, compared=tuple(both), comparison=comparison)
 
 
 @dataclass

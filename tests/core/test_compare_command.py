@@ -138,3 +138,37 @@ def test_the_distance_from_people_is_compared_where_they_voted(file, tmp_path, c
     assert "Distance from people, %" in told
     assert main(["compare", *files, "--metric", "tvd"]) == 3
     assert "No file has votes to compare by tvd; name them with --votes" in capsys.readouterr().err
+
+
+def test_two_classes_have_auroc_slope_and_net_benefit_and_rank_by_auroc(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 200)
+    files = []
+    for name, signal in (("dull.npz", 0.5), ("keen.npz", 3.0)):
+        risk = 1 / (1 + np.exp(-(signal * (y - 0.5) + rng.normal(size=200))))
+        np.savez(tmp_path / name, probabilities=np.stack([1 - risk, risk], axis=1), labels=y)
+        files.append(str(tmp_path / name))
+    found = read(capsys, *files, "--metric", "auroc", "--threshold", "0.2")
+    keen = found["runs"][1]["metrics"]
+    wins = risk[y == 1][:, None] > risk[y == 0]
+    assert keen["auroc"]["value"] == pytest.approx(wins.mean(), abs=1e-12)
+    acted = risk >= 0.2
+    benefit = np.mean(acted & (y == 1)) - np.mean(acted & (y == 0)) * 0.25  # 0.2 / 0.8
+    assert keen["net_benefit"]["value"] == pytest.approx(benefit, abs=1e-12)
+    assert keen["net_benefit"]["settings"] == {"threshold": 0.2}
+    assert keen["slope"]["low"] < keen["slope"]["value"] < keen["slope"]["high"]
+    assert (found["reference"], found["best"]["auroc"]) == ("keen.npz", "keen.npz")
+    (difference,) = found["differences"]
+    assert (difference["a"], difference["metric"]) == ("dull.npz", "auroc")
+    assert difference["high"] < 0.0
+    assert main(["compare", *files, "--threshold", "0.2"]) == 0
+    out = capsys.readouterr().out
+    assert all(head in out for head in ("AUROC", "Calibration slope", "Net benefit at 20\u202f%"))
+
+
+def test_what_net_benefit_and_auroc_cannot_be_of_is_refused(file, capsys):
+    files = [file("a.npz", 1.0), file("b.npz", 3.0)]
+    assert main(["compare", *files, "--threshold", "20"]) == 3
+    assert "threshold of net benefit is 20; use a risk between 0 and 1" in capsys.readouterr().err
+    assert main(["compare", *files, "--metric", "auroc"]) == 3
+    assert "only where all are of two classes" in capsys.readouterr().err

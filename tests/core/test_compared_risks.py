@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 from core.configs import AuditConfig
-from core.metrics.comparison import compare_all, compared
+from core.metrics.comparison import compare_all
 from core.metrics.intervals import newcombe, student
+from core.metrics.ranked import SortedOutcomes
+from core.metrics.ranking import auroc
+from core.metrics.suite import audit
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.screens.compare.view import compare_view
 from core.screens.kit.differences import NamedRun
-from core.studies.comparison import benefit_score, of_drafts, risk_scores, with_auroc, with_scores
+from core.studies.comparison import benefit_score, of_drafts, with_risks
 
 NAMES = ("keen", "dull", "random")
 
@@ -23,13 +26,6 @@ def rows():
         Predictions(Task.BINARY, ScoreKind.PROBABILITIES, np.stack([1 - p, p], axis=1), labels)
         for p in scores
     ]
-
-
-def scores_of(rows):
-    return {
-        **risk_scores(rows, AuditConfig()),
-        "net_benefit": benefit_score(rows, 0.1, 0.95),
-    }
 
 
 def delong(p, q, y, z):
@@ -46,9 +42,8 @@ def delong(p, q, y, z):
 
 
 def test_differences_in_auroc_are_delongs_at_the_level_of_all_pairs(rows):
-    runs = [compared(of_run) for of_run in rows]
-    runs = [with_scores(run, scores_of(of_run)) for run, of_run in zip(runs, rows, strict=True)]
-    comparison = with_auroc(compare_all(runs, NAMES, 0), runs, rows)
+    runs = of_drafts(rows)
+    runs, comparison = with_risks(runs, compare_all(runs, NAMES, 0), rows)
     y, z = rows[0].labels == 1, 2.3939797998  # 1 - 0.05 / 3, either side
     leader = comparison.leaders["auroc"]
     assert (leader.run, list(leader.others), leader.tied) == (0, [1, 2], ())
@@ -73,18 +68,27 @@ def test_differences_in_auroc_are_delongs_at_the_level_of_all_pairs(rows):
 
 
 def test_net_benefit_is_true_alarms_minus_weighed_false_ones(rows):
-    scores = {"net_benefit": benefit_score(rows[0], 0.2, 0.95)}
+    score = benefit_score(rows[0], 0.2, 0.95)
     p, y = rows[0].scores[:, 1], rows[0].labels == 1
     expected = np.mean((p >= 0.2) & y) - np.mean((p >= 0.2) & ~y) * 0.2 / 0.8
-    assert scores["net_benefit"].value == pytest.approx(expected, abs=1e-12)
-    assert scores["net_benefit"].low < expected < scores["net_benefit"].high
+    assert score.value == pytest.approx(expected, abs=1e-12)
+    assert score.low < expected < score.high
+
+
+def test_of_many_labels_there_is_the_mean_auroc_and_nothing_else_of_risks(rows):
     many = Predictions(
         Task.MULTILABEL,
         ScoreKind.SIGMOID,
         rows[0].scores,
         np.eye(2, dtype=np.int64)[rows[0].labels],
     )
-    assert set(risk_scores(many, AuditConfig())) == {"auroc"}
+    runs = of_drafts([many, many])
+    same, comparison = with_risks(runs, compare_all(runs, ("A", "B"), 0), [many, many])
+    risks = {"auroc", "slope", "net_benefit"}
+    assert [risks & set(run.audit.main.metrics) for run in same] == [{"auroc"}] * 2
+    assert "auroc" not in comparison.leaders
+    mean = np.mean([auroc(SortedOutcomes.of(many.outcomes(label))) for label in (0, 1)])
+    assert same[0].audit.main.metrics["auroc"].value == pytest.approx(mean, abs=1e-12)
 
 
 def two_runs(one, other, labels, groups=None, weights=None):
@@ -100,11 +104,9 @@ def two_runs(one, other, labels, groups=None, weights=None):
         )
         for p in (np.asarray(one, dtype=float), np.asarray(other, dtype=float))
     ]
-    runs = [
-        with_scores(run, scores_of(of_run))
-        for run, of_run in zip(map(compared, both), both, strict=True)
-    ]
-    return with_auroc(compare_all(runs, ("A", "B"), 1), runs, both), runs
+    runs = of_drafts(both)
+    runs, comparison = with_risks(runs, compare_all(runs, ("A", "B"), 1), both)
+    return comparison, runs
 
 
 @pytest.mark.parametrize(
@@ -186,5 +188,5 @@ def test_runs_of_one_outcome_say_so_and_have_no_difference_in_auroc(weights):
 
 def test_what_is_computed_of_a_run_holds_the_scores_of_its_risks(rows):
     (run,) = of_drafts(rows[:1])
-    assert run.audit.main.metrics["auroc"] == risk_scores(rows[0], AuditConfig())["auroc"]
-    assert {"slope", "ece"} <= set(run.audit.main.metrics)
+    own = audit(rows[0], AuditConfig(metrics=("auroc", "slope"))).main.metrics
+    assert {key: run.audit.main.metrics[key] for key in own} == own

@@ -6,7 +6,6 @@ from functools import partial
 
 import streamlit as st
 
-from core.configs import AuditConfig
 from core.metrics.comparison import Compared, Comparison, compare_all
 from core.metrics.records import Score
 from core.predictions import Task
@@ -75,33 +74,12 @@ def ranked(
     return result
 
 
-def with_risks(
-    runs: Sequence[cache.Run], splits: Sequence[str], audited: list[Compared]
-) -> list[Compared]:
-    """Return runs with AUROC and slope of their risks, also those studied without them."""
-    if any(run.task not in {Task.BINARY, Task.MULTILABEL} for run in runs):
-        return audited
-    return [
-        of_run
-        if comparison.AUROC in of_run.audit.main.metrics
-        else comparison.with_scores(of_run, _risks(run, split))
-        for run, split, of_run in zip(runs, splits, audited, strict=True)
-    ]
-
-
-@cached(library=64, draft=16, keys=cache.KEYS)
-def _risks(run: cache.Run, split: str) -> dict[str, Score]:
-    return comparison.risk_scores(cache.predictions(run, split), AuditConfig())
-
-
 def with_benefit(
     runs: Sequence[cache.Run], splits: Sequence[str], audited: list[Compared], threshold: float
 ) -> list[Compared]:
     """Return runs of two classes with their net benefit at a threshold."""
     return [
-        comparison.with_scores(
-            of_run, {comparison.NET_BENEFIT: _benefit(run, split, threshold, of_run.config.level)}
-        )
+        comparison.with_benefit(of_run, _benefit(run, split, threshold, of_run.config.level))
         for run, split, of_run in zip(runs, splits, audited, strict=True)
     ]
 

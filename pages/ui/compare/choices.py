@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.defaults import ACTS_AT
 from core.errors import LibraryError
 from core.library.index import RunRow
 from core.metrics.comparison import Compared, best, why_not
@@ -17,7 +18,6 @@ from pages.ui import cache, frame, picked_runs, site, state
 from pages.ui.controls import SPLIT_NAMES
 from pages.ui.escape import esc
 
-ACTS_AT = 0.1  # as on the page of one finding
 LEAST, MOST = 0.1, 99.9  # percent
 IN_A_ROW = 7  # metrics; more are a list
 SIBLINGS = 8  # offered to compare a run with
