@@ -57,6 +57,7 @@ class NoticeCode(_Code):
     WORDS_MISSING = auto()
     VAL_AS_TEST = auto()
     IMAGENET_MOMENTS = auto()
+    REENCODED = auto()
     FILMS_MISSING = auto()
     NAMESPACE = auto()
     THREADS = auto()

@@ -192,8 +192,14 @@ class FolderImages:
     skipped: int = 0
 
 
-def folder(request: DatasetRequest) -> SplitDataset:
+def folder(request: DatasetRequest, name: str = "folder") -> SplitDataset:
     """Return a folder of pictures in class folders, already in parts or to be cut.
+
+    Parameters
+    ----------
+    request : DatasetRequest
+    name : str
+        The data set that the pictures are of, by its key in the catalogue.
 
     Raises
     ------
@@ -213,7 +219,7 @@ def folder(request: DatasetRequest) -> SplitDataset:
         split, notices = splits.stratified(labels, names, request.split_seed), ()
     notices += skipped_notice(sum(images.skipped for images in by_split.values()))
     return from_files(
-        DatasetRows(name="folder", labels=labels, class_names=names, split=split, notices=notices),
+        DatasetRows(name=name, labels=labels, class_names=names, split=split, notices=notices),
         root,
         pictures,
         request,

@@ -8,6 +8,7 @@ read here.
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.client import HTTPException
 from io import BytesIO
 from pathlib import Path
@@ -17,17 +18,19 @@ import numpy as np
 from PIL import Image
 
 from core.arrays import Int
+from core.codes import NoticeCode
 from core.datasets.assemble import DatasetRows, in_memory
 from core.datasets.base import DatasetRequest, SplitDataset
 from core.datasets.catalogue import DATASETS
-from core.datasets.listing import ROOT_REMEDY, existing_root
+from core.datasets.folders import folder
+from core.datasets.listing import ROOT_REMEDY, existing_root, subfolders
 from core.datasets.pictures import Pixels
 from core.datasets.splits import held_out
-from core.errors import Refused
+from core.errors import Notice, Refused
 from core.library import home
 
 CifarClass = Any  # of torchvision, which has no types
-FORMS: Final = ", its binary form, or Parquet files"
+FORMS: Final = ", its binary form, Parquet files, or pictures in train/CLASS and test/CLASS"
 
 
 def cifar10(request: DatasetRequest) -> SplitDataset:
@@ -85,6 +88,10 @@ BINARY: Final = {  # folder, files of both parts, names of the classes, labels b
     "cifar100": ("cifar-100-binary", (["train.bin"], ["test.bin"]), "fine_label_names.txt", 2),
 }
 SIDE: Final = 32
+LOSSY: Final = (
+    "These pictures are JPEGs, not the published pixels, which costs some accuracy: say so "
+    "wherever a figure from them is shown."
+)
 PUBLISHED: Final = {  # images of both parts; how many classes, the first and the last
     "cifar10": ([50_000, 10_000], (10, "airplane", "truck")),
     "cifar100": ([50_000, 10_000], (100, "apple", "worm")),
@@ -148,6 +155,14 @@ def _parquet(root: Path) -> Plain | None:
     return pixels, _within(np.array(labels, np.int64), names, root), names
 
 
+def _check_published(name: str, rows: list[int], names: tuple[str, ...], root: Path) -> None:
+    """Refuse what has not the published number of images and classes."""
+    if (rows, (len(names), names[0], names[-1])) != PUBLISHED[name]:
+        what = f"{' and '.join(map(str, rows))} images"
+        what += f" of {len(names)} classes, {names[0]} to {names[-1]}"
+        raise _unlike(root.name, f"has {what}, which are not {DATASETS[name].label}")
+
+
 def _within(labels: Int, names: tuple[str, ...], root: Path) -> Int:
     """Return labels that all have a name."""
     if not names or labels.min() < 0 or labels.max() >= len(names):
@@ -179,12 +194,15 @@ def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) ->
         plain = None if request.root is None else _binary(root, name) or _parquet(root)
         if plain is not None:
             images, targets, names = plain
-            rows, classes = PUBLISHED[name]
-            if [*map(len, images)] != rows or (len(names), names[0], names[-1]) != classes:
-                what = f"{' and '.join(str(len(part)) for part in images)} images"
-                what += f" of {len(names)} classes, {names[0]} to {names[-1]}"
-                raise _unlike(root.name, f"has {what}, which are not {DATASETS[name].label}")
+            _check_published(name, [*map(len, images)], names, root)
             return _data(name, images, targets, names, request)
+        if request.root is not None and {"train", "test"} <= {*subfolders(root)}:
+            data = folder(request, name)
+            n = data.split.n
+            _check_published(name, [n["train"] + n["val"], n["test"]], data.class_names, root)
+            if all(row.lower().endswith(".png") for row in data.test.row_ids):
+                return data
+            return replace(data, notices=(*data.notices, Notice(NoticeCode.REENCODED, LOSSY)))
         if root.name == kind.base_folder:
             root = root.parent
         train, test = (

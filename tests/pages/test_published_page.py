@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from core.codes import NoticeCode
 from core.configs import AuditConfig
+from core.errors import Notice
 from core.jobs.local import open_jobs
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
@@ -120,9 +122,11 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home, monkeypatch):
             environment={},
             history=small_history(),
             run_id=name.split()[0].lower(),
+            notices=[Notice(NoticeCode.REENCODED, "JPEGs")] if "epochs" in settings else [],
         )
 
     keep("Short FLSD", epochs=1, n_train=500)
+    keep("Tried FLSD", epochs=2, model="small_cnn")
     keep("My FLSD")
     row = table(fine(page()), "Published numbers").split("FLSD-53")[1].split("</tr>")[0]
     assert "yes: My FLSD" in row
@@ -149,6 +153,16 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home, monkeypatch):
     (fold,) = [fold for fold in test.expander if fold.label.startswith("Train a table")]
     here = fold.dataframe[0].value["ECE, equal width, as trained: here"].item()
     assert here == f"{100 * metrics['ece']['value']:.2f} (n = 1)"
+    assert "Runs count whose settings are those of the paper, one for each" in said(test)
+    assert "saw JPEGs" not in said(test)
+    test.selectbox(key="published.own_network").set_value("small_cnn").run()
+    (fold,) = [fold for fold in test.expander if fold.label.startswith("Train a table")]
+    assert fold.dataframe[0].value["ECE, equal width, as trained: here"].item() == MISSING
+    test.number_input(key="published.epochs").set_value(2).run()
+    (fold,) = [fold for fold in test.expander if fold.label.startswith("Train a table")]
+    assert fold.dataframe[0].value["ECE, equal width, as trained: here"].item() == here
+    assert "but for Small CNN and 2 epochs, which do not reproduce it" in said(test)
+    assert "saw JPEGs" in said(test)
 
 
 def test_a_table_is_trained_with_the_papers_recipe_at_once(page):

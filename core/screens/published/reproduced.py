@@ -53,7 +53,9 @@ def recipe(config: JsonObject | None) -> tuple[str, int] | None:
 
 
 def repetitions(
-    rows: Sequence[PublishedNumber], recipes: Mapping[str, tuple[str, int]]
+    rows: Sequence[PublishedNumber],
+    recipes: Mapping[str, tuple[str, int]],
+    settings: JsonObject | None = None,
 ) -> dict[Place, tuple[str, ...]]:
     """Return the runs that were trained exactly as rows are printed, one a seed, by place.
 
@@ -62,15 +64,18 @@ def repetitions(
     rows : sequence of PublishedNumber
     recipes : mapping
         What `recipe` returns of each run's config, by its id; the first of a seed counts.
+    settings : dict, optional
+        Of a config, in the place of the paper's: such runs do not reproduce it.
     """
     runs: dict[str, dict[int, str]] = {}
     for run_id, (of, seed) in recipes.items():
         runs.setdefault(of, {}).setdefault(seed, run_id)
     repeated = {}
     for place, row in {place_of(row): row for row in rows}.items():
-        of_print = recipe(printed_settings(row))
-        if of_print is not None:
-            repeated[place] = tuple(runs.get(of_print[0], {}).values())
+        of_print = printed_settings(row)
+        wanted = None if of_print is None else recipe(of_print | (settings or {}))
+        if wanted is not None:
+            repeated[place] = tuple(runs.get(wanted[0], {}).values())
     return repeated
 
 

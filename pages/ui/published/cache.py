@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from core.errors import LibraryError
+from core.fields import JsonObject
 from core.published import PublishedNumber, definition
 from core.screens.kit.run_marks import marks
 from core.screens.published.own import OwnRun, RunFacts, TrainedRun
@@ -49,17 +50,20 @@ def _step(run: cache.Run, metric: str) -> Computation[OwnNumbers]:
     )
 
 
-def repeated(rows: Sequence[PublishedNumber]) -> tuple[Repeated, tuple[str, ...]]:
+def repeated(
+    rows: Sequence[PublishedNumber], settings: JsonObject
+) -> tuple[Repeated, tuple[str, ...]]:
     """Return the numbers of the runs that repeat rows, and the ids of these runs.
 
-    Of all trainings in the library; evaluations of theirs show the same test images again.
+    Settings stand in the place of the paper's, where others were tried. Of all trainings in the
+    library; evaluations of theirs show the same test images again.
     """
     listed = [row.id for row in cache.rows(kind="train") if row.split == "test"]
     recipes = {run_id: of for run_id in listed if (of := _recipe(run_id)) is not None}
     metrics = [m for m in dict.fromkeys(row.metric for row in rows) if definition(m).metric]
     steps: dict[tuple[Place, str], list[Computation[OwnNumbers]]] = {}
     ids: list[str] = []
-    for place, runs in repetitions(rows, recipes).items():
+    for place, runs in repetitions(rows, recipes, settings).items():
         for run_id in runs:
             with suppress(LibraryError):  # deleted meanwhile
                 run = cache.look_up(run_id)

@@ -1,12 +1,13 @@
 """Train what a paper's table prints: one submission of its networks, losses and recipe."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
+from core.codes import NoticeCode
 from core.datasets.catalogue import data_entry
 from core.errors import AuditError, UsageError
+from core.fields import JsonObject
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job
 from core.jobs.slurm.request import SlurmRequest
@@ -18,6 +19,7 @@ from core.screens.published.reproduced import place_of, reproduced_table
 from core.screens.published.words import DATA, METHODS, NETWORKS
 from core.training.config import TrainConfig
 from core.training.submission import check_folder, printed_settings, reproductions, seeds
+from pages.ui import cache as runs
 from pages.ui import frame, site, visitor, widgets
 from pages.ui.jobs import launcher, queue, speed
 from pages.ui.published import cache
@@ -32,13 +34,14 @@ def draw(filters: Filters) -> None:
     label = "My results in a table" if off else "Train a table or a row"
     with st.expander(label, key="published.train"):
         rows = _rows(numbers(filters))
-        if not off:
-            _training(rows)
-        _results(rows)
+        _results(rows, {} if off else _training(rows))
 
 
-def _training(rows: Sequence[PublishedNumber]) -> None:
-    """Draw with what rows are trained, how long they take, and the button that trains them."""
+def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
+    """Draw with what rows are trained, how long they take, and the button that trains them.
+
+    Returns the settings that were chosen in the place of the paper's.
+    """
     jobs = open_jobs()
     jobs.tick()
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -58,7 +61,7 @@ def _training(rows: Sequence[PublishedNumber]) -> None:
         launcher.choose()
         roots = _folders(rows)
     launcher.ask(jobs)
-    own: dict[str, Any] = {} if network == PRINTED else {"model": network}
+    own: JsonObject = {} if network == PRINTED else {"model": network}
     own |= {} if epochs is None else {"epochs": int(epochs)}
     try:
         for root in roots.values():
@@ -67,11 +70,12 @@ def _training(rows: Sequence[PublishedNumber]) -> None:
         configs, left_out = reproductions(rows, seeds(text), own, roots)
     except UsageError as refused:
         frame.refusal(refused)
-        return
+        return own
     for why in dict.fromkeys(left_out.values()):
         names = (" · ".join(_names(row)) for row, of in left_out.items() if of == why)
         widgets.caption(f"{why}: {'; '.join(names)}.")
     _submit(jobs, configs, request)
+    return own
 
 
 def _folders(rows: Sequence[PublishedNumber]) -> dict[str, str]:
@@ -90,19 +94,27 @@ def _folders(rows: Sequence[PublishedNumber]) -> dict[str, str]:
     return roots
 
 
-def _results(rows: Sequence[PublishedNumber]) -> None:
-    """Draw the table in its own layout, with what was trained here, once that is asked for."""
+def _results(rows: Sequence[PublishedNumber], own: JsonObject) -> None:
+    """Draw the table in its own layout, with what was trained here, once that is asked for.
+
+    With other settings than the paper's it shows the runs of these, which do not reproduce it.
+    """
     if not st.toggle("My results in this table", key="published.results"):
         return
-    own, ids = cache.repeated(rows)
+    numbers_here, ids = cache.repeated(rows, own)
     for run_id in ids:
         visitor.note(run_id)
-    table = reproduced_table(rows, own)
+    table = reproduced_table(rows, numbers_here)
     widgets.table(table, key="table.reproduced")
-    widgets.caption(
-        "Mean ± sample deviation over seeds. Runs count whose settings are all those of the "
-        "paper’s recipe, one for each seed. T here has the smallest validation NLL."
-    )
+    other = [MODELS[own["model"]].label] if "model" in own else []
+    other += [f"{own['epochs']} epochs"] if "epochs" in own else []
+    note = "Mean ± sample deviation over seeds. Runs count whose settings are those of the paper"
+    if other:
+        note += f" but for {' and '.join(other)}, which do not reproduce it"
+    widgets.caption(f"{note}, one for each seed. T here has the smallest validation NLL.")
+    codes = {notice.code for run_id in ids for notice in runs.look_up(run_id).notices}
+    if NoticeCode.REENCODED in codes:
+        widgets.caption("Some of these runs saw JPEGs in place of the published pixels.")
     with st.container(horizontal=True):
         widgets.save(table, "reproduced")
         widgets.download(

@@ -223,7 +223,7 @@ def test_a_changed_file_is_not_opened(cifar: Path) -> None:
     with pytest.raises(Refused) as excinfo:
         load("cifar10", root=cifar, split_seed=0, download=False)
     assert excinfo.value.code == "DATA_ROOT"
-    assert "cifar-10-python.tar.gz unpacks, its binary form, or Parquet" in excinfo.value.remedy
+    assert "cifar-10-python.tar.gz unpacks, its binary form, Parquet" in excinfo.value.remedy
     assert "(the MD5 sum of data_batch_3 is not the published one" in excinfo.value.what
     assert not (cifar / "pwned").exists()
     (cifar / "cifar-10-batches-py" / "data_batch_2").unlink()
@@ -308,6 +308,34 @@ def test_other_images_of_32_pixels_are_no_cifar(
     monkeypatch.setitem(PUBLISHED, "cifar10", published)
     found = "has 50 and 10 images of 10 classes, class_0 to class_9, which are not CIFAR-10"
     with pytest.raises(Refused, match=found):
+        load("cifar10", root=tmp_path, split_seed=0, download=False)
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg"])
+def test_pictures_by_class_are_cifar_and_jpegs_are_called_so(suffix: str, tmp_path: Path) -> None:
+    for row, label in enumerate(LABELS):
+        folder = tmp_path / ("train" if row < 50 else "test") / NAMES[label]
+        folder.mkdir(parents=True, exist_ok=True)
+        picture = Image.fromarray(PIXELS[row].transpose(1, 2, 0))
+        picture.save(folder / f"{row}.{suffix}", quality=95)
+    for k in range(10):  # the ten test images have four classes
+        (tmp_path / "test" / NAMES[k]).mkdir(exist_ok=True)
+    data = load("cifar10", root=tmp_path, split_seed=0, download=False)
+    assert (data.name, data.split.n) == ("cifar10", {"train": 45, "val": 5, "test": 10})
+    assert (data.class_names, data.flip, data.pad) == (tuple(NAMES), True, 4)
+    codes = {notice.code for notice in data.notices}
+    assert codes == ({"REENCODED"} if suffix == "jpg" else set())
+    found = by_name(data)
+    assert len(found) == 60
+    for name, (pixels, label) in found.items():
+        row = int(Path(name).stem)
+        assert label == LABELS[row]
+        if suffix == "png":
+            np.testing.assert_array_equal(pixels, PIXELS[row])
+    (tmp_path / "test" / NAMES[0] / "more.png").write_bytes(
+        next(tmp_path.glob(f"train/*/*.{suffix}")).read_bytes()
+    )
+    with pytest.raises(Refused, match="50 and 11 images of 10 classes"):
         load("cifar10", root=tmp_path, split_seed=0, download=False)
 
 

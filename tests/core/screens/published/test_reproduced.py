@@ -64,6 +64,7 @@ def test_only_runs_of_the_papers_recipe_repeat_it_one_a_seed():
     }
     recipes = {name: recipe(from_json(config).to_json()) for name, config in configs.items()}
     assert repetitions(ROWS, recipes)[FOCAL] == ("newest", "seed 1", "own values")
+    assert repetitions(ROWS, recipes, {"epochs": 1})[FOCAL] == ("one epoch",)
     assert recipe(None) is None
     assert recipe({"data": "cifar10", "weights": {"run": "older"}}) is None
 
