@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core.screens.published.lines import numbers
 from core.screens.published.view import published_view
 from core.screens.published.words import PLAIN, TECHNICAL
 from pages.ui import frame, html_macros, state, visitor, widgets
@@ -18,7 +19,7 @@ with frame.caught():
         runs = choices.beside(filters)
     with figure:
         own = cache.own_runs(runs, filters.metric)
-    view = published_view(filters, words, own, cache.trained())
+    view = published_view(filters, words, own, cache.trained(numbers(filters)))
     if view is None:
         with top:
             widgets.eyebrow("Published")

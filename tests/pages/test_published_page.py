@@ -16,7 +16,6 @@ from core.training.config import from_json
 from core.training.estimate import Speed, basis
 from core.training.submission import IMPORT
 from pages.ui.jobs import cache as cache_train
-from pages.ui.published import cache
 from pages.ui.published.choices import FIRST_RUN
 from tests.core.library.builders import small_history
 from tests.pages.seen import fine, html, opened, said, table
@@ -73,6 +72,17 @@ def test_a_metric_without_counterpart_is_shown_and_never_compared(page):
     assert "widget.own" not in {one.key for one in test.multiselect}
 
 
+def test_a_link_to_a_paper_opens_on_a_metric_of_its_own(page):
+    test = fine(page(paper="komisarenko2024"))
+    assert test.selectbox(key="widget.measure").value == "ece_em"
+    assert "ECE is" in html(test)
+    test.selectbox(key="widget.paper").set_value("mukhoti2020iclr").run()
+    assert fine(test).selectbox(key="widget.measure").value == "ece_ew"
+    test.selectbox(key="widget.paper").set_value("komisarenko2024").run()
+    assert fine(test).selectbox(key="widget.measure").value == "ece_em"
+    assert "measure" not in test.query_params
+
+
 def test_nothing_fits_and_the_way_back(page):
     test = fine(page(paper="komisarenko2024", moment="before", loss="ce"))
     assert "No published number fits these filters." in html(test)
@@ -106,7 +116,7 @@ def test_hyperparameters_follow_the_filters(page):
     assert not [f for f in page(plain="true").expander if f.label.startswith("Hyper")]
 
 
-def test_a_training_of_ones_own_is_named_in_its_row(page, home, monkeypatch):
+def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     library = Library(home, SAMPLES)
     rows = library.load(FIRST_RUN, "test")
     config = {"data": "cifar10", "model": "resnet50_cifar", "loss": {"name": "flsd_53"}}
@@ -125,9 +135,9 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home, monkeypatch):
             notices=[Notice(NoticeCode.REENCODED, "JPEGs")] if "epochs" in settings else [],
         )
 
-    keep("Short FLSD", epochs=1, n_train=500)
     keep("Tried FLSD", epochs=2, model="small_cnn")
     keep("My FLSD")
+    keep("Short FLSD", epochs=1, n_train=500)  # newer, and not as the papers trained
     row = table(fine(page()), "Published numbers").split("FLSD-53")[1].split("</tr>")[0]
     assert "yes: My FLSD" in row
     metrics = sample().metrics["test"]
@@ -145,7 +155,6 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home, monkeypatch):
         frame["Accuracy, after temperature: here"],
     )
     assert [cell.item() for cell in accuracy] == ["94.6 ± 0.1", MISSING]  # no validation part
-    monkeypatch.setattr(cache, "LISTED", 0)  # means are over all runs, not the newest alone
     test = page(data="cifar10", network="resnet50", paper="mukhoti2020iclr", measure="ece")
     test.selectbox(key="published.table").set_value(("mukhoti2020iclr", "1")).run()
     test.multiselect(key="published.rows").set_value([("cifar10", "resnet50", "flsd_53")])

@@ -130,9 +130,9 @@ def networks(data: str) -> tuple[str, ...]:
 
 
 @cache
-def metrics(data: str, network: str) -> tuple[str, ...]:
+def metrics(data: str, network: str, paper: str = "") -> tuple[str, ...]:
     """Return the metrics that are printed for a network on some data, the usual ones first."""
-    there = {row.metric for row in numbers(Filters(data=data, network=network))}
+    there = {row.metric for row in numbers(Filters(data=data, network=network, paper=paper))}
     others = sorted(there - set(FIRST_METRICS), key=metric_label)
     return (*(key for key in FIRST_METRICS if key in there), *others)
 

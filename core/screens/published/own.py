@@ -9,7 +9,6 @@ from core.library.manifest import Summary
 from core.metrics.records import Score
 from core.models.catalogue import MODELS, TEXT_MODELS
 from core.published import MODELS as PRINTED
-from core.published import PaperSetting
 from core.screens.kit.numbers import count, points, points_span, three, three_span, two, with_span
 from core.screens.kit.run_marks import RunMark
 from core.screens.published.words import DATA, NETWORKS, PublishedWords, in_percent
@@ -113,11 +112,10 @@ def with_interval(score: Score, metric: str, unit: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedRun:
-    """A run of the library that trained what papers print numbers of."""
+    """A run of the library that was trained as the papers say."""
 
     id: str
     name: str
-    setting: PaperSetting
     summary: Summary | None
 
     def result(self) -> str:

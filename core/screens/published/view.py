@@ -1,6 +1,6 @@
 """What the Published page says: sentence, dot plot, table, file, and what runs differ in."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -16,6 +16,7 @@ from core.screens.kit.text import safe, short
 from core.screens.kit.theme import Theme, axis, layout
 from core.screens.published.lines import Filters, Line, lines, numbers
 from core.screens.published.own import OwnRun, TrainedRun, with_interval
+from core.screens.published.reproduced import Place, place_of
 from core.screens.published.words import (
     BASELINES,
     DATA,
@@ -53,6 +54,7 @@ FRAME_PX: Final = 74
 NAME_CHARACTERS: Final = 34
 CHARACTER_PX: Final = 6.6
 PAD: Final = 0.04  # of the axis, beside the outermost numbers
+Trained = Mapping[Place, TrainedRun]
 INTERVAL_STEP: Final = 0.2  # of a row, half of what lies between the two intervals of a run
 
 
@@ -77,7 +79,7 @@ class PublishedView:
 
 
 def published_view(
-    filters: Filters, words: PublishedWords, own: Sequence[OwnRun], trained: Sequence[TrainedRun]
+    filters: Filters, words: PublishedWords, own: Sequence[OwnRun], trained: Trained
 ) -> PublishedView | None:
     """Return what fits the filters; None where nothing does.
 
@@ -89,8 +91,8 @@ def published_view(
         Of the edition.
     own : sequence of OwnRun
         Runs beside the papers' numbers; empty where the metric has no counterpart.
-    trained : sequence of TrainedRun
-        Runs of the library that trained what the papers did.
+    trained : mapping of Place to TrainedRun
+        The newest run of the library that was trained as a place was.
     """
     kept = [
         row
@@ -116,7 +118,7 @@ def published_view(
             known.remark,
             OTHER_T if any(run.numbers.after for run in own) else "",
         ]
-    named = [of.id for number in kept if (of := _run_of(number, trained)) is not None]
+    named = [of.id for number in kept if (of := trained.get(place_of(number))) is not None]
     return PublishedView(
         eyebrow=f"Published · {_numbers(len(kept))}",
         sentence=_sentence(shown, filters, words),
@@ -138,15 +140,6 @@ def _numbers(n: int) -> str:
 def _tables(tables: Iterable[int]) -> str:
     numbers = ", ".join(map(str, sorted(set(tables))))
     return f"{'tables' if ',' in numbers else 'table'} {numbers}"
-
-
-def _run_of(number: PublishedNumber, trained: Sequence[TrainedRun]) -> TrainedRun | None:
-    """Return the run that trained this loss on this data and network, if there is one."""
-    for run in trained:
-        of = run.setting
-        if (of.dataset, of.model) == (number.dataset, number.model) and number.method in of.methods:
-            return run
-    return None
 
 
 def _sentence(shown: Sequence[Line], filters: Filters, words: PublishedWords) -> Sentence:
@@ -215,7 +208,7 @@ def _name(line: Line) -> str:
 
 
 def _table(
-    shown: Sequence[Line], filters: Filters, words: PublishedWords, trained: Sequence[TrainedRun]
+    shown: Sequence[Line], filters: Filters, words: PublishedWords, trained: Trained
 ) -> ScoreTable:
     """Return the first lines, a column for each calibrator that one of them has."""
     rows = []
@@ -228,7 +221,7 @@ def _table(
                 notes.append(f"γ {number.gamma_ev}" if number.gamma_ev else "")
             text = f"{amount(number)}{unit_after(number.metric)}"
             cells[key] = Estimate(text, note=", ".join(filter(None, notes)), reason=number.note)
-        run = _run_of(of, trained)
+        run = trained.get(place_of(of))
         cells["trained"] = (
             Estimate(f"yes: {run.name}", note=run.result()) if run else Estimate("no", mark="tie")
         )
@@ -252,12 +245,12 @@ def _table(
     return ScoreTable("Training", tuple(columns), (), tuple(rows))
 
 
-def _file(kept: Sequence[PublishedNumber], trained: Sequence[TrainedRun]) -> Table:
+def _file(kept: Sequence[PublishedNumber], trained: Trained) -> Table:
     """Return every number that was asked for, with all that is known of it."""
     columns = [Column(key, key, "number" if key == "value" else "text") for key in FILE_KEYS]
     rows = []
     for number in kept:
-        run = _run_of(number, trained)
+        run = trained.get(place_of(number))
         rows.append((*(getattr(number, key) for key in FILE_KEYS), run.name if run else "no"))
     return Table((*columns, Column("trained_here", "trained_here")), tuple(rows))
 

@@ -10,13 +10,12 @@ from core.screens.kit.run_marks import marks
 from core.screens.published.own import OwnRun, RunFacts, TrainedRun
 from core.screens.published.reproduced import Place, Repeated, recipe, repetitions
 from core.studies.published import OwnNumbers, own_numbers
-from pages.ui import audits, cache, papers
+from pages.ui import audits, cache
 from pages.ui.caching import cached
 from pages.ui.compute import Computation, computed
 from pages.ui.escape import esc
 from pages.ui.visitor import open_library
 
-LISTED = 200  # runs that are looked at; the Runs page lists all
 HEAVY_CELLS = 400_000  # scores; fewer are read and resampled in a second or two
 
 
@@ -58,12 +57,10 @@ def repeated(
     Settings stand in the place of the paper's, where others were tried. Of all trainings in the
     library; evaluations of theirs show the same test images again.
     """
-    listed = [row.id for row in cache.rows(kind="train") if row.split == "test"]
-    recipes = {run_id: of for run_id in listed if (of := _recipe(run_id)) is not None}
     metrics = [m for m in dict.fromkeys(row.metric for row in rows) if definition(m).metric]
     steps: dict[tuple[Place, str], list[Computation[OwnNumbers]]] = {}
     ids: list[str] = []
-    for place, runs in repetitions(rows, recipes, settings).items():
+    for place, runs in repetitions(rows, _recipes(), settings).items():
         for run_id in runs:
             with suppress(LibraryError):  # deleted meanwhile
                 run = cache.look_up(run_id)
@@ -73,6 +70,12 @@ def repeated(
     known = computed(list(dict.fromkeys(step for several in steps.values() for step in several)))
     numbers = {key: [known.get(step) for step in several] for key, several in steps.items()}
     return numbers, tuple(dict.fromkeys(ids))
+
+
+def _recipes() -> dict[str, tuple[str, int]]:
+    """Return what every training of the library was trained with, the newest first."""
+    listed = [row.id for row in cache.rows(kind="train") if row.split == "test"]
+    return {run_id: of for run_id in listed if (of := _recipe(run_id)) is not None}
 
 
 @cached(library=8192, draft=1)
@@ -99,19 +102,12 @@ def _facts(run: cache.Run) -> RunFacts:
     return RunFacts.of(config, manifest.source.file, n)
 
 
-def trained() -> tuple[TrainedRun, ...]:
-    """Return the runs of the library that trained what papers print numbers of."""
-    runs = []
-    for row in cache.openable(LISTED):
+def trained(rows: Sequence[PublishedNumber]) -> dict[Place, TrainedRun]:
+    """Return the newest run of the library that was trained as each of the rows was."""
+    runs = {}
+    for place, ids in repetitions(rows, _recipes()).items():
         with suppress(LibraryError):  # deleted meanwhile
-            runs.append(_trained(cache.look_up(row.id)))
-    return tuple(run for run in runs if run is not None)
-
-
-@cached(library=1024, draft=1, keys=cache.KEYS)
-def _trained(run: cache.Run) -> TrainedRun | None:
-    setting = papers.setting(run)
-    if setting is None:
-        return None
-    summary = open_library().get(run.id).metrics.get(run.split)
-    return TrainedRun(id=run.id, name=run.name, setting=setting, summary=summary)
+            for run_id in ids[:1]:
+                run = open_library().get(run_id)
+                runs[place] = TrainedRun(id=run_id, name=run.name, summary=run.metrics.get("test"))
+    return runs

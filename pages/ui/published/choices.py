@@ -32,7 +32,12 @@ def filters(words: PublishedWords) -> Filters:
         for key in metrics(data, network)
         if not words.metrics or key in words.metrics
     }
-    metric = _select(words.metric, "measure", offered, next(iter(offered), ALL))
+    # A paper that is chosen opens on a metric of its own: not all print the usual one
+    entered = "widget.paper" not in st.session_state
+    chosen = st.query_params.get("paper") or (st.session_state.get("set.paper") if entered else "")
+    known = metrics(data, network, chosen if chosen in PAPERS else "")
+    usual = next((key for key in offered if key in known), next(iter(offered), ALL))
+    metric = _select(words.metric, "measure", offered, usual)
     paper = _select("Paper", "paper", PAPERS, richest_paper(data, network, metric))
     with st.popover("More filters", key="published.more"):
         moment = controls.segments(words.moment, "moment", list(MOMENTS), "both", MOMENTS)

@@ -7,7 +7,7 @@ from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Score
 from core.metrics.smooth import smece
 from core.predictions import Predictions, ScoreKind, Task
-from core.published import PAPERS, PaperSetting, definition, rows
+from core.published import PAPERS, definition, rows
 from core.reports.table import csv_text
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import THEMES
@@ -30,8 +30,8 @@ STORY = Filters(data="cifar10", network="resnet50", metric="ece_ew", paper="mukh
 MARK = RunMark("J", 3, "solid")
 
 
-def shown(filters=STORY, words=TECHNICAL, own=(), trained=()):
-    return published_view(filters, words, own, trained)
+def shown(filters=STORY, words=TECHNICAL, own=(), trained=None):
+    return published_view(filters, words, own, trained or {})
 
 
 def cells(view, name):
@@ -185,10 +185,10 @@ def test_a_run_of_texts_differs_in_texts():
 
 def test_a_run_that_trained_a_row_is_named_with_its_result():
     summary = {"accuracy": 0.95, "ece": {"value": 0.03, "low": 0.02, "high": 0.04}}
-    setting = PaperSetting("cifar10", "resnet50", ("flsd_53",))
-    run = TrainedRun(id="a1", name="Mine", setting=setting, summary=summary)
-    other = TrainedRun(id="b2", name="Other", setting=PaperSetting("x", "y", ()), summary=None)
-    view = shown(trained=[other, run])
+    run = TrainedRun(id="a1", name="Mine", summary=summary)
+    other = TrainedRun(id="b2", name="Other", summary=None)
+    place = ("cifar10", "resnet50")
+    view = shown(trained={(*place, "flsd_53"): run, ("cifar100", "resnet50", "mmce"): other})
     assert view.trained == ("a1",)  # the trail names it, and no other
     cell = cells(view, "FLSD-53")["Trained here"]
     assert (cell.value, cell.interval) == ("yes: Mine", "ECE 3.0 (2.0 to 4.0), accuracy 95.0")
