@@ -32,6 +32,7 @@ PRECISIONS: Final = {
     "bf16": "bfloat16: bfloat16 where it is safe, float32 elsewhere; halves memory on recent GPUs.",
     "16": "float16: float16 where it is safe, with gradients scaled; for GPUs without bfloat16.",
 }
+LAST_BATCH: Final = {"keep": "Keep", "drop": "Drop"}
 COMPILE: Final = {"auto": "Automatic", "on": "On", "off": "Off"}
 DEVICES: Final = {"auto": "Automatic", "cpu": "CPU", "cuda": "GPU"}
 KEEP: Final = {
@@ -47,6 +48,7 @@ LATER: Final[JsonObject] = {
     "keep": "last",
     "compile": "auto",
     "test_curves": False,
+    "last_batch": "keep",
 }
 LATER_SCHEDULE: Final[JsonObject] = {"patience": 5}
 MAX_NAME, MAX_BATCH = 300, 65_536
@@ -226,6 +228,10 @@ class TrainConfig:
             "Test set by epoch", "Measured for curves as in the papers; nothing is chosen by it."
         ),
     ] = False
+    last_batch: Annotated[
+        str,
+        Field("Last batch", "An epoch's, where it is smaller: papers keep it.", choices=LAST_BATCH),
+    ] = "keep"
 
     def __post_init__(self) -> None:
         """Refuse settings outside their range, naming the value."""
@@ -267,6 +273,12 @@ class TrainConfig:
     def lr(self, epoch: int) -> float:
         """Return the learning rate of an epoch, 0..epochs-1."""
         return self.optimizer.lr * self.schedule.share(epoch, self.epochs)
+
+    def n_batches(self, n_rows: int) -> int:
+        """Return how many batches so many rows make."""
+        if self.last_batch == "drop":
+            return max(1, n_rows // self.batch_size)
+        return -(-n_rows // self.batch_size)
 
     def to_json(self) -> JsonObject:
         """Return plain JSON; `from_json` gives an equal config back."""

@@ -89,6 +89,7 @@ def basis(config: TrainConfig) -> TrainConfig:
         keep="last",
         compile="off",
         test_curves=False,
+        last_batch="keep",
         text=replace(config.text, embeddings=None, left_out=(), strip="all"),
     )
 
@@ -104,7 +105,7 @@ def seconds(speed: Speed, config: TrainConfig) -> float | None:
         return None
     n_train = min(config.n_train or sizes["train"], sizes["train"])
     schedule = UpdateSchedule.of(config.loss.get("update_every", EPOCH))
-    n_batches, n_evaluated = -(-n_train // config.batch_size), 1
+    n_batches, n_evaluated = config.n_batches(n_train), 1
     for epoch in range(config.epochs):
         every = schedule.every(epoch)
         updates_last = every is None or (epoch + 1) * n_batches % every == 0

@@ -142,7 +142,7 @@ def check_updates(config: TrainConfig, n_train: int) -> None:
     if "update_every" not in settings:
         return
     schedule = UpdateSchedule.of(str(settings["update_every"]))
-    n_bins, n_batches = int(settings["n_bins"]), -(-n_train // config.batch_size)
+    n_bins, n_batches = int(settings["n_bins"]), config.n_batches(n_train)
     n_updates = sum(schedule.n_updates(epoch, n_batches) for epoch in range(config.epochs))
     if n_updates * n_bins > MAX_ROWS:
         what = f"{n_updates:,} updates of {n_bins} bins exceed a history's {MAX_ROWS:,} rows"

@@ -11,6 +11,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -266,6 +267,7 @@ class Sums:
     log_odds: list[Tensor]
     answers: list[tuple[Tensor, Tensor]]
     n_steps: int = 0
+    n_rows: int = 0
 
     @classmethod
     def zero(cls, device: torch.device) -> "Sums":
@@ -338,9 +340,9 @@ def train(
     pace = TrainingProgress(parts, folder) if leads else None
     while parts.epoch < config.epochs:
         sums, updates, logits, spent = _epoch(parts, pace)
-        training, images = training + spent, images + len(parts.rows)
+        training, images = training + spent, images + sums.n_rows
         epoch = _record(parts, sums, updates, logits)
-        epoch.metrics |= {"seconds": spent, "images_per_second": len(parts.rows) / spent}
+        epoch.metrics |= {"seconds": spent, "images_per_second": sums.n_rows / spent}
         epoch.metrics[threads.METRIC] = torch.get_num_threads()
         parts.epoch += 1
         parts.note(epoch.metrics)
@@ -383,9 +385,11 @@ def _epoch(
     sums, began, paused = Sums.zero(fabric.device), time.monotonic(), 0.0
     updates: list[EpochUpdate] = []
     logits: Tensor | None = None
-    batches = batched(order, config.batch_size)
+    batches = batched(order, config.batch_size, config.last_batch)
     for rows, images in zip(batches, _stored(parts, batches), strict=True):
-        _step(parts, rows, images, draws, sums)
+        eager = parts.compiled and len(rows) != len(batches[0])  # another size is compiled anew
+        with torch.compiler.set_stance("force_eager") if eager else nullcontext():
+            _step(parts, rows, images, draws, sums)
         parts.n_batches += 1
         if pace is not None:
             pace.stepped(sums.n_steps, len(batches))
@@ -396,17 +400,21 @@ def _epoch(
             logits = predict(parts, data.val)
             update = parts.loss.update(*parts.loss.answers(logits, parts.targets["val"]))
             assert update is not None  # a loss that needs one makes one
-            n_rows = sum(map(len, batches[: sums.n_steps]))
-            updates.append(EpochUpdate(n_rows, sums.n_steps / len(batches), update))
+            updates.append(EpochUpdate(sums.n_rows, sums.n_steps / len(batches), update))
             paused += _now(parts) - stopped
     spent = _now(parts) - began - paused
     return sums, updates, predict(parts, data.val) if logits is None else logits, spent
 
 
-def batched(order: Tensor, size: int) -> list[Tensor]:
-    """Cut rows into batches; a lone last row joins those before, as batch norm needs two."""
+def batched(order: Tensor, size: int, last: str) -> list[Tensor]:
+    """Cut rows into batches, and keep or drop a smaller one at the end.
+
+    A lone last row joins those before, as batch norm needs two; a lone batch is always kept.
+    """
     batches = list(torch.split(order, size))
-    if len(batches) > 1 and len(batches[-1]) == 1:
+    if last == "drop":
+        batches[1:] = [rows for rows in batches[1:] if len(rows) == size]
+    elif len(batches) > 1 and len(batches[-1]) == 1:
         batches[-2:] = [torch.cat(batches[-2:])]
     return batches
 
@@ -450,6 +458,7 @@ def _step(
     with torch.no_grad():
         sums.log_odds.append(loss.true_log_odds(logits.float(), targets))
         sums.answers.append(loss.answers(logits, targets))
+        sums.n_rows += len(rows)
         _add(parts, sums, value if loss.reduction == "sum" else value * len(rows), norm)
 
 
@@ -486,7 +495,7 @@ def _record(parts: TrainingSetup, sums: Sums, updates: list[EpochUpdate], logits
     claimed = split_scores(log_p_true.ravel(), confidence, correct)
     measured = {
         "lr": parts.lr,
-        "train_loss": float(sums.loss) / len(parts.rows),
+        "train_loss": float(sums.loss) / sums.n_rows,
         "train_error": 1.0 - float(correct.mean()),
         **{f"train_{key}": value for key, value in claimed.items()},
         "val_loss": _validation_loss(parts, logits),

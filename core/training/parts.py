@@ -252,7 +252,7 @@ def compiles(config: TrainConfig, device: torch.device, n_rows: int) -> bool:
     """Whether a training of so many rows tries to compile its network."""
     if config.compile != "auto":
         return config.compile == "on"
-    steps = config.epochs * -(-n_rows // config.batch_size)
+    steps = config.epochs * config.n_batches(n_rows)
     # Batches of texts differ in length, and each would be compiled anew.
     return device.type == "cuda" and steps >= WORTH_COMPILING and not config.of_texts
 

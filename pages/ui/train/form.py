@@ -52,7 +52,7 @@ def draw(jobs: LocalJobs) -> None:
                 FORM.draw("factor")
             if form.value("schedule") == "plateau":
                 FORM.draw("patience")
-            for name in ("keep", "reduction", "clip_norm", "precision"):
+            for name in ("keep", "last_batch", "reduction", "clip_norm", "precision"):
                 FORM.draw(name)
             if not form.of_texts():
                 FORM.draw("augment")

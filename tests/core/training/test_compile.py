@@ -74,6 +74,23 @@ def test_trying_leaves_statistics_and_random_numbers_as_they_were(trainer, monke
     assert all(torch.equal(after[name], before[name]) for name in before)
 
 
+@pytest.mark.parametrize("last", ["keep", "drop"])
+def test_a_last_batch_of_another_size_is_not_compiled(last, trainer, monkeypatch):
+    sizes = []
+
+    def counting(graph, inputs):
+        sizes.append(max(len(one) for one in inputs if getattr(one, "ndim", 0) == 4))
+        return graph.forward
+
+    eager, *_ = trainer("eager", **DENSE, last_batch=last, compile="off")
+    with_backend(monkeypatch, counting)
+    parts, *_ = trainer("compiled", **DENSE, last_batch=last, compile="on")
+    assert parts.compiled is True
+    assert len(sizes) == 1
+    before, after = state(eager), state(parts)
+    assert all(torch.equal(after[name], before[name]) for name in before)
+
+
 @pytest.mark.parametrize(
     ("kind", "epochs", "compile_", "tried"),
     [

@@ -18,6 +18,7 @@ from core.predictions import Task
 from core.training.config import (
     COMPILE,
     KEEP,
+    LAST_BATCH,
     OptimizerConfig,
     ScheduleConfig,
     TrainConfig,
@@ -59,7 +60,7 @@ def test_the_printed_example_is_read_and_comes_back():
     back = config.to_json()
     assert {key: back[key] for key in given_} == given_
     later = {"n_train", "devices", "deterministic", "pretrained", "keep", "text", "compile"}
-    later |= {"test_curves"}
+    later |= {"test_curves", "last_batch"}
     assert set(back) - set(given_) == later
     assert from_json(json.loads(json.dumps(back))) == config
 
@@ -137,6 +138,7 @@ configs = st.fixed_dictionaries(
         "pretrained": st.just(value=False),
         "keep": st.sampled_from(list(KEEP)),
         "compile": st.sampled_from(list(COMPILE)),
+        "last_batch": st.sampled_from(list(LAST_BATCH)),
     },
 )
 
@@ -458,6 +460,7 @@ def test_the_digest_knows_all_that_decides_the_numbers_and_no_more():
         {"augment": False},
         {"precision": "bf16"},
         {"precision": "tf32"},
+        {"last_batch": "drop"},
         {"seed": 1},
         {"split_seed": 1},
         {"schedule": {"name": "plateau"}},

@@ -8,6 +8,7 @@ import torch
 
 from core.errors import UsageError
 from core.inference.job import connect as evaluation_connect
+from core.models.layers import SmallCnn
 from core.training import loop, ranks
 from core.training.config import from_json
 from core.training.parts import connect as parts_connect
@@ -70,11 +71,51 @@ def test_evaluation_keeps_cudnn_and_leaves_only_tf32_out(trainer):
     assert set(seen) == {(cudnn.enabled, False, False)}
 
 
-@pytest.mark.parametrize(("n", "size", "wanted"), [(9, 4, [4, 5]), (10, 4, [4, 4, 2]), (1, 4, [1])])
-def test_a_lone_last_row_joins_the_batch_before(n, size, wanted):
-    found = loop.batched(torch.arange(n), size)
-    assert [len(rows) for rows in found] == wanted
-    assert torch.cat(found).tolist() == list(range(n))
+@pytest.mark.parametrize(
+    ("n", "kept", "dropped"),
+    [
+        (9, [4, 5], [4, 4]),
+        (10, [4, 4, 2], [4, 4]),
+        (8, [4, 4], [4, 4]),
+        (3, [3], [3]),
+        (1, [1], [1]),
+    ],
+)
+def test_a_smaller_last_batch_is_kept_or_dropped_and_a_lone_row_joins_the_one_before(
+    n, kept, dropped
+):
+    for last, sizes in (("keep", kept), ("drop", dropped)):
+        found = loop.batched(torch.arange(n), 4, last)
+        assert [len(rows) for rows in found] == sizes
+        assert torch.cat(found).tolist() == list(range(sum(sizes)))
+        config = from_json({**SMALL, "batch_size": 4, "last_batch": last})
+        assert config.n_batches(n) == len(sizes) + (n == 9 and last == "keep")  # joined later
+
+
+def batch_sizes(trainer, name, **changes):
+    """The parts, the recorded epochs and the sizes of the batches that a network trained on."""
+    seen, net = [], SmallCnn(1, 10)
+    net.register_forward_hook(
+        lambda net, took, _: seen.append(len(took[0])) if net.training else None
+    )
+    parts, folder, _ = trainer(name, net=lambda: net, n_train=70, epochs=2, **changes)
+    return parts, folder.events(), seen
+
+
+def test_a_network_trains_on_the_batches_that_the_setting_says(trainer):
+    loss = {"name": "ce"}
+    _, kept, sizes = batch_sizes(trainer, "kept", loss=loss)
+    assert sizes == [32, 32, 6] * 2
+    parts, dropped, sizes = batch_sizes(trainer, "dropped", loss=loss, last_batch="drop")
+    assert sizes == [32, 32] * 2
+    counted = [
+        sum(v for k, v in line["metrics"].items() if k.startswith("train_bins") and "count" in k)
+        for line in (kept[0], dropped[0])
+    ]
+    assert counted == [70, 64]
+    for line in dropped:  # cross-entropy is the mean NLL over what was trained on
+        assert line["metrics"]["train_loss"] == pytest.approx(line["metrics"]["train_nll"])
+    assert parts.config.to_json()["last_batch"] == "drop"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
