@@ -16,7 +16,7 @@ from core.codes import NoticeCode
 from core.datasets.base import DatasetRequest, DatasetSplit, ResidentSplit, SplitDataset
 from core.datasets.catalogue import DATASETS
 from core.datasets.listing import PictureFile, names_of
-from core.datasets.pictures import Pixels, Size, decode, decode_all
+from core.datasets.pictures import Pixels, Size, common_size, decode, decode_all
 from core.datasets.splits import SplitRecord
 from core.datasets.stream import StreamedSplit, pictures_digest, resized_pictures
 from core.errors import Notice
@@ -24,7 +24,9 @@ from core.library import home
 from core.predictions import Task
 
 
-def remembered(root: Path, pictures: Sequence[PictureFile], size: Size) -> Pixels | None:
+def remembered(
+    root: Path, pictures: Sequence[PictureFile], size: Size, *, sparing: bool = False
+) -> Pixels | None:
     """Return the pixels of pictures, decoded now or when they were last asked for.
 
     Parameters
@@ -34,11 +36,13 @@ def remembered(root: Path, pictures: Sequence[PictureFile], size: Size) -> Pixel
     pictures : sequence of N PictureFile
     size : (int, int)
         Height and width that all should have.
+    sparing : bool
+        Whether nothing is decoded now.
 
     Returns
     -------
     (N, 3, H, W) uint8, or None
-        Perhaps read-only; None where sizes differ.
+        Perhaps read-only; None where sizes differ, or where sparing leaves them undecoded.
 
     Raises
     ------
@@ -49,7 +53,7 @@ def remembered(root: Path, pictures: Sequence[PictureFile], size: Size) -> Pixel
     prefix = f"pictures-{digest(str(root.resolve()))}"
     path = home() / "cache" / f"{prefix}-{pictures_digest(pictures, str(shape))}.npy"
     pixels = _read(path, shape)
-    if pixels is None:
+    if pixels is None and not sparing:
         pixels = decode_all(root, names_of(pictures), size)
         if pixels is not None:
             _keep(path, pixels, f"{prefix}-*.npy")
@@ -161,14 +165,22 @@ def from_files(
     ------
     Refused
         A picture that cannot be read; where images are streamed, only the first is looked at.
+
+    Notes
+    -----
+    Small pictures keep their size also where they are streamed to spare reading all of them, so
+    that a network is shown the same pixels.
     """
     first = decode(root, pictures[0].name)
-    height, width = first.shape[1:]
-    if max(height, width) <= MAX_SIDE and first.nbytes * len(pictures) <= MAX_BYTES:
-        pixels = remembered(root, pictures, (height, width))
+    size: Size = (first.shape[1], first.shape[2])
+    if max(size) <= MAX_SIDE and first.nbytes * len(pictures) <= MAX_BYTES:
+        sparing = request.sparing and common_size(root) == size
+        pixels = remembered(root, pictures, size, sparing=sparing)
         if pixels is not None:
             return in_memory(rows, pixels, names_of(pictures))
-    return _streamed(rows, root, pictures, replace(request, size=request.size or (height, width)))
+        if sparing:
+            return _streamed(rows, root, pictures, replace(request, size=size))
+    return _streamed(rows, root, pictures, replace(request, size=request.size or size))
 
 
 def _streamed(

@@ -146,3 +146,4 @@ class DatasetRequest:
     download: bool = True
     scaling: Scaling = STRETCHED
     kept: bool = False
+    sparing: bool = False

@@ -32,6 +32,7 @@ def load(
     download: bool = True,
     scaling: Scaling = STRETCHED,
     kept: bool = False,
+    sparing: bool = False,
 ) -> SplitDataset:
     """Return a data set, split.
 
@@ -51,6 +52,8 @@ def load(
         How streamed images are brought to `size`.
     kept : bool
         Whether streamed images are kept resized below CANDOR_HOME, to be decoded only once.
+    sparing : bool
+        Whether small pictures are streamed too: few are looked at, and the moments are not needed.
 
     Raises
     ------
@@ -67,5 +70,6 @@ def load(
             download=download,
             scaling=scaling,
             kept=kept,
+            sparing=sparing,
         )
     )

@@ -27,6 +27,7 @@ from core.datasets.published import svhn_test
 from core.datasets.shifts import SEVERITIES, OutsideSet
 from core.datasets.stream import StreamedSplit
 from core.errors import Notice, Refused
+from core.progress import advance, stage
 
 CIFAR10C: Final = (
     "gaussian_noise.npy and the other corruptions, 5 severities one after another, and "
@@ -111,36 +112,41 @@ def open_outside(outside_set: OutsideSet, data: SplitDataset, *, download: bool)
     return _OPENERS[outside_set.kind](outside_set, data, download)
 
 
-def overlap(inside: SplitDataset, outside: DatasetSplit) -> int:
+def overlap(inside: SplitDataset, outside: DatasetSplit, rows: Tensor | None = None) -> int:
     """Return how many outside images also are in train, val or test of a data set.
+
+    `rows` of the outside set are looked at, or all.
 
     In memory, images are the same if all their pixels are, in the channels and the size in which
     both are evaluated. Where the data set is streamed, nothing is decoded: its files are compared
     byte for byte, by digest, with streamed outside ones of the same length; a picture saved anew
     and outside images in memory are not found.
     """
+    rows = torch.arange(len(outside)) if rows is None else rows
     if isinstance(inside.train, StreamedSplit):
-        return _copied_files(inside, outside)
-    known: set[bytes] = set()
-    for split in (inside.train, inside.val, inside.test):
-        known.update(_fingerprints(split))
-    return sum(fingerprint in known for fingerprint in _fingerprints(outside))
+        return _copied_files(inside, outside, rows)
+    own, known = (inside.train, inside.val, inside.test), set[bytes]()
+    with stage("Comparing images", 0.0, 1.0, sum(map(len, own)) + len(rows)):
+        for split in own:
+            known.update(_fingerprints(split, torch.arange(len(split))))
+        return sum(fingerprint in known for fingerprint in _fingerprints(outside, rows))
 
 
-def _copied_files(inside: SplitDataset, outside: DatasetSplit) -> int:
+def _copied_files(inside: SplitDataset, outside: DatasetSplit, rows: Tensor) -> int:
     """Return how many outside files have the bytes of an inside one; others' are not read."""
     if not isinstance(outside, StreamedSplit):
         return 0
     splits = [p for p in (inside.train, inside.val, inside.test) if isinstance(p, StreamedSplit)]
-    mine, theirs = [pair for split in splits for pair in _lengths(split)], _lengths(outside)
+    mine = [pair for split in splits for pair in _lengths(split, torch.arange(len(split)))]
+    theirs = _lengths(outside, rows)
     shared = {length for _, length in mine} & {length for _, length in theirs}
     known = {_file_digest(file) for file, length in mine if length in shared}
     return sum(_file_digest(file) in known for file, length in theirs if length in shared)
 
 
-def _lengths(split: StreamedSplit) -> list[tuple[Path, int]]:
+def _lengths(split: StreamedSplit, rows: Tensor) -> list[tuple[Path, int]]:
     """Return each picture's file with its length in bytes; none for a file that is gone."""
-    files = (split.root / name for name in split.row_ids)
+    files = (split.root / split.row_ids[row] for row in rows.tolist())
     return [(file, file.stat().st_size) for file in files if file.is_file()]
 
 
@@ -161,13 +167,12 @@ def _file_digest(file: Path) -> bytes:
         raise Refused("IMAGE_TRUNCATED", what, remedy, location=file.name) from error
 
 
-def _fingerprints(split: DatasetSplit) -> Iterator[bytes]:
+def _fingerprints(split: DatasetSplit, rows: Tensor) -> Iterator[bytes]:
     """Yield a digest of each image's pixels."""
-    rows = torch.arange(len(split))
-    starts = range(0, len(split), OVERLAP_BATCH)
-    for batch in split.images([rows[k : k + OVERLAP_BATCH] for k in starts], CPU):
+    for batch in split.images(torch.split(rows, OVERLAP_BATCH) if len(rows) else [], CPU):
         for image in np.ascontiguousarray(batch.numpy()):
             yield blake2b(image.data, digest_size=16).digest()
+        advance(len(batch))
 
 
 # Openers ----------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import torch
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from core.errors import Refused
+from core.progress import advance, stage
 
 Pixels = npt.NDArray[np.uint8]
 Size = tuple[int, int]
@@ -193,8 +194,13 @@ def decode_all(root: Path, names: Sequence[str], size: Size) -> Pixels | None:
             pixels[row] = picture
         return True
 
-    with threads() as pool:
-        return pixels if all(pool.map(fill, range(0, len(names), CHUNK))) else None
+    starts = range(0, len(names), CHUNK)
+    with threads() as pool, stage("Reading pictures", 0.0, 1.0, len(starts)):
+        for same in pool.map(fill, starts):
+            if not same:
+                return None
+            advance(1)
+    return pixels
 
 
 @contextmanager

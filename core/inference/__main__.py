@@ -4,6 +4,7 @@ Exit codes as of ``python -m core``.
 """
 
 import argparse
+import logging
 import os
 import sys
 import time
@@ -12,6 +13,7 @@ from typing import Final
 
 from core.errors import Refused
 from core.training.folder import JobFolder, job_main
+from core.training.progress import Progress, write
 
 STALL_S: Final = 900.0  # a model that takes so long for one batch counts as hanging
 LOOKS: Final = 10  # how often it is looked at in that time
@@ -24,6 +26,9 @@ def main() -> int:
 
 
 def _evaluate(folder: JobFolder, arguments: argparse.Namespace) -> int:
+    begins = Progress(0, 1, 0, 0, 0.0, 0, 0.0, None, "Loading the program")
+    write(folder.path, begins)
+    logging.info(begins.stage)
     from core.inference.job import run
 
     watch = BatchWatch()

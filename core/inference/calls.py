@@ -65,7 +65,7 @@ def matching(question: Json) -> Answer:
 def trying(question: Json) -> Answer:
     """Return what a model says of some images of a part: scores and labels."""
     config = from_json(question["config"])
-    data = open_data(config, download=False)
+    data = open_data(config, download=False, n_images=question["n"])
     split = getattr(data, question["split"])
     rows = spread(len(split), question["n"])
     check_classes(config, data)

@@ -1,5 +1,7 @@
 """One evaluation from its folder to a run in the library; torch."""
 
+import logging
+import math
 import resource
 import shutil
 import time
@@ -37,6 +39,7 @@ from core.metrics.suite import audit
 from core.models.build import input_size, last_layer
 from core.models.catalogue import ONNX
 from core.predictions import Predictions, ScoreKind, Task
+from core.progress import on_progress
 from core.training import ranks
 from core.training.folder import JobFolder, environment
 from core.training.progress import Progress, write
@@ -85,6 +88,8 @@ class Spool(Mapping[str, Predictions]):
 
 
 EVERY_S: Final = 1.0
+LOG_S: Final = 5.0  # between lines of the log, which the command line shows
+LOG: Final = logging.getLogger(__name__)
 FAR: Final = 0.1  # above guessing: an interval that reaches so far leaves all open
 SURE: Final = 0.25  # so far above the accuracy a confidence is high
 SPLITS_FOLDER: Final = "parts"  # of a job's folder: what was evaluated so far
@@ -109,16 +114,21 @@ def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) 
     began = time.monotonic()
     config = config_of(folder)
     device = connect(config)
+    pace = EvaluationProgress(folder, len(config.splits) + len(config.sets))
+    pace.preparing(0.0, "Opening the data")
+    on_progress(pace.preparing)
     data = open_data(config)
     check_classes(config, data)
-    n_splits = len(splits_of(config, data)) + len(config.sets)
+    pace.n_splits = len(splits_of(config, data)) + len(config.sets)
     evaluation = Evaluation(config, data, open_model(config, folder.path / WEIGHTS, device), device)
-    pace = EvaluationProgress(folder, n_splits)
     splits = Spool(folder.path / SPLITS_FOLDER)
     for name, predictions in evaluation.all(pace, watch):
         splits.put(name, predictions)
         if name in config.splits and not config.keep_implausible:
             refuse_implausible(name, predictions)
+    # Moments that the preprocessing states replace those of the data
+    replaced = {NoticeCode.IMAGENET_MOMENTS} if config.preprocessing.mean else set()
+    noticed = [notice for notice in data.notices if notice.code not in replaced]
     manifest = open_library().keep_evaluated(
         config.name,
         splits,
@@ -126,7 +136,7 @@ def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) 
         summary={"test": summarise(audit(splits["test"], AuditConfig()))}
         if "test" in splits
         else {},
-        notices=(*data.notices, *evaluation.notices),
+        notices=(*noticed, *evaluation.notices),
         config=config.to_json(),
         environment=environment(device),
         run_id=folder.path.name,
@@ -185,8 +195,14 @@ def connect(config: EvaluationConfig) -> torch.device:
     return torch.device("cuda" if available and config.device != "cpu" else "cpu")
 
 
-def open_data(config: EvaluationConfig, *, download: bool = True) -> SplitDataset:
-    """Return the data of a config, streamed images scaled as its preprocessing says."""
+def open_data(
+    config: EvaluationConfig, *, download: bool = True, n_images: int | None = None
+) -> SplitDataset:
+    """Return the data of a config, streamed images scaled as its preprocessing says.
+
+    Where only some images of each part are looked at, by `n_images` or the config's limit, no
+    others are decoded, unless moments are taken of all training images.
+    """
     preprocessing = config.preprocessing
     return load_data(
         config.data,
@@ -195,6 +211,7 @@ def open_data(config: EvaluationConfig, *, download: bool = True) -> SplitDatase
         size=preprocessing.scaled,
         download=download and config.data_root is None,
         scaling=Scaling(preprocessing.cover, preprocessing.interpolation == "bicubic"),
+        sparing=bool(n_images or config.limit) and bool(preprocessing.mean),
     )
 
 
@@ -269,45 +286,57 @@ class EvaluationProgress:
     ----------
     folder : JobFolder
     n_splits : int
-        How many splits and sets are evaluated.
+        How many splits and sets are evaluated, as far as is known.
     """
 
     def __init__(self, folder: JobFolder, n_splits: int) -> None:
         self._folder = folder
-        self._n_splits = n_splits
-        self._began = self._written = time.monotonic()
+        self._began = time.monotonic()
+        self._written = self._logged = -math.inf
         self._done = 0  # images of the splits before
         self._now = 0
+        self.n_splits = n_splits
         self.split_index = -1
         self.n = 0
 
+    def preparing(self, share: float, words: str) -> None:
+        """Say what is done before a split's first image, and how much of it."""
+        self._tell(f"{words}: {share:.0%}" if share else words)
+
     def begin(self, n_images: int) -> None:
-        """Take note that the next split begins."""
+        """Take note that the next split begins, and say so."""
         self._done += self._now
-        self.split_index, self.n, self._now = self.split_index + 1, n_images, 0
+        self.split_index, self.n, self._written = self.split_index + 1, n_images, -math.inf
+        self.did(0)
 
     def did(self, n_images: int) -> None:
         """Take note of how many images of this split are done."""
         self._now = n_images
+        self._tell()
+
+    def _tell(self, stage: str = "") -> None:
         now = time.monotonic()
         if now - self._written < EVERY_S:
             return
-        self._written = now
-        spent = now - self._began
-        share = (self.split_index + n_images / self.n) / self._n_splits
-        write(
-            self._folder.path,
-            Progress(
-                epoch=self.split_index,
-                n_epochs=self._n_splits,
-                batch=n_images,
-                n_batches=self.n,
-                images_per_second=self.rate,
-                memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-                seconds=spent,
-                left=spent * (1 - share) / share,
-            ),
+        self._written, spent = now, now - self._began
+        split = max(0, self.split_index)
+        share = (split + self._now / max(1, self.n)) / self.n_splits
+        progress = Progress(
+            epoch=split,
+            n_epochs=self.n_splits,
+            batch=self._now,
+            n_batches=self.n,
+            images_per_second=self.rate,
+            memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            seconds=spent,
+            left=spent * (1 - share) / share if share else None,
+            stage=stage,
         )
+        write(self._folder.path, progress)
+        if now - self._logged >= LOG_S:
+            self._logged = now
+            done = f"part {split + 1} of {self.n_splits}: {self._now:,} of {self.n:,} images"
+            LOG.info(stage or done)
 
     @property
     def rate(self) -> float:
@@ -402,13 +431,14 @@ class Evaluation:
 
     def _check_overlap(self, label: str, split: DatasetSplit) -> None:
         """Refuse a set that is the data itself, and say where some of it is."""
-        n_same = overlap(self.data, split)
-        if n_same == len(split):
+        rows = spread(len(split), self.config.limit)
+        n_same = overlap(self.data, split, rows)
+        if n_same == len(rows):
             raise Refused(
                 "OVERLAP",
                 f"Every image of {label} is one of {self.data.name}",
                 "choose a set that the model was not made for",
             )
         if n_same:
-            text = f"{n_same:,} of {len(split):,} images of {label} also are in {self.data.name}."
+            text = f"{n_same:,} of {len(rows):,} images of {label} also are in {self.data.name}."
             self.notices.append(Notice(NoticeCode.OVERLAP, text))

@@ -50,6 +50,8 @@ class Progress:
         Since this process began to train.
     left : float or None
         Seconds to go as far as can be told; None before the first step.
+    stage : str
+        What is done instead, in words, before there are steps to count.
     """
 
     epoch: int
@@ -60,6 +62,7 @@ class Progress:
     memory: int
     seconds: float
     left: float | None
+    stage: str = ""
 
 
 def write(folder: Path, progress: Progress) -> None:

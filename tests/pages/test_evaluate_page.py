@@ -17,6 +17,7 @@ from core.jobs.local import open_jobs
 from core.jobs.records import Failure, JobState
 from core.library import SAMPLES, Library
 from core.readers.sandbox import scratch
+from core.screens.evaluate.words import progress_words
 from core.training import progress
 from core.training.config import from_json
 from core.training.folder import JobFolder
@@ -285,6 +286,8 @@ def test_a_running_evaluation_says_how_far_it_is(page, home):
     progressing(home, job.id)
     test = fine(page(job=job.id))
     assert "“small_cnn on Digits” is waiting, the queue is paused." in said(test)
+    begins = Progress(0, 2, 0, 0, 0.0, 0, 0.0, None, "Reading pictures: 37%")
+    assert progress_words(begins) == "Reading pictures: 37%"
     test.button(key="job.stop").click().run()
     assert open_jobs().get(job.id).state is JobState.CANCELLED
     assert "was stopped before it began" in said(fine(test))

@@ -29,6 +29,8 @@ HELP = {
 
 def progress_words(progress: Progress) -> str:
     """Return how far an evaluation is, in one line."""
+    if progress.stage:
+        return progress.stage
     now = count(min(progress.epoch + 1, progress.n_epochs))
     words = f"Part {now} of {count(progress.n_epochs)}"
     words += f", {count(progress.batch)} of {count(progress.n_batches)} images"

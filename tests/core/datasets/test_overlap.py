@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from core.datasets.load import load
 from core.datasets.outside import open_outside, overlap
@@ -65,5 +66,6 @@ def test_streamed_files_are_compared_by_their_bytes_and_none_is_decoded(tmp_path
     for row, number in enumerate((5, 70, 23)):  # there is no 70
         (tmp_path / "outside" / f"{row}.png").write_bytes(b"%99d" % number)
     assert overlap(data, outside) == 2
+    assert overlap(data, outside, torch.tensor([1, 2])) == 1
     (tmp_path / "outside" / "1.png").unlink()
     assert overlap(data, outside) == 2

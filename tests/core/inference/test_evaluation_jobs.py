@@ -68,7 +68,7 @@ def test_an_evaluation_says_how_far_it_is_and_stops_when_told(jobs, weights):
         CONFIG, preprocessing=Preprocessing((600, 600)), batch_size=4, splits=("train", "test")
     )
     (job,) = jobs.submit([slow], weights=weights)
-    progress = until(lambda: jobs.progress(job.id))
+    progress = until(lambda: (now := jobs.progress(job.id)) and now.batch and now)
     assert isinstance(progress, Progress)
     assert (progress.epoch, progress.n_epochs, progress.n_batches) == (0, 2, 997)
     assert progress.batch % 4 == 0

@@ -131,12 +131,55 @@ def test_a_part_without_images_is_passed_over_and_no_run_is_empty(job, tmp_path,
     with pytest.raises(Refused, match="EMPTY: There are no images in val"):
         run(job("none", splits=("val",), **changes))
     assert "none" not in [row.id for row in open_library().rows()]
-    counts = []
+    steps = []
     monkeypatch.setattr("core.inference.job.EVERY_S", -1.0)
-    monkeypatch.setattr("core.inference.job.write", lambda _, p: counts.append(p.n_epochs))
+    monkeypatch.setattr("core.inference.job.write", lambda _, p: steps.append(p))
     run(job("some", splits=("val", "test"), **changes))
     assert list(open_library().get("some").splits) == ["test"]
-    assert set(counts) == {1}
+    assert {step.n_epochs for step in steps if not step.stage} == {1}
+
+
+def small_photographs(root: Path, n: int) -> list[Path]:
+    """Write JPEGs of 8 x 8 pixels in ten classes, and return their files in the data's order."""
+    rng = np.random.default_rng(0)
+    for k in range(n):
+        for part in ("train", "test"):
+            path = root / part / str(k % 10) / f"{k:05}.jpg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(rng.integers(0, 256, (8, 8, 3), np.uint8)).save(path)
+    return [*sorted((root / "train").rglob("*.jpg")), *sorted((root / "test").rglob("*.jpg"))]
+
+
+def test_a_limit_decodes_only_the_pictures_that_it_takes(job, tmp_path, monkeypatch):
+    """All others are cut off behind their heads, so they could not be decoded."""
+    files = small_photographs(tmp_path / "photos", 200)
+    changes = {
+        "data": "folder", "data_root": str(tmp_path / "photos"), "splits": ("val", "test"),
+        "preprocessing": Preprocessing((8, 8), (0.5,), (0.25,)), "keep_implausible": True,
+    }  # fmt: skip
+    split = load("folder", root=tmp_path / "photos", split_seed=0, sparing=True).split
+    stages = []
+    monkeypatch.setattr("core.inference.job.EVERY_S", -1.0)
+    monkeypatch.setattr("core.inference.job.write", lambda _, p: stages.append(p.stage))
+    run(job("whole", **changes))
+    assert stages[:2] == ["Opening the data", "Reading pictures"]
+    assert "Reading pictures: 100%" in stages
+    for cached in (tmp_path / "home" / "cache").iterdir():
+        cached.unlink()
+    steps = {"val": 4, "test": 40}  # five of 20 and of 200
+    taken = {files[row] for part, step in steps.items() for row in split.rows[part][::step]}
+    taken.add(files[0])  # says how large they are
+    for file in set(files) - taken:
+        file.write_bytes(file.read_bytes()[:-40])
+    run(job("some", limit=5, **changes))
+    whole, some = (open_library().get(name) for name in ("whole", "some"))
+    assert [notice.code for notice in some.notices] == [notice.code for notice in whole.notices]
+    for part, step in steps.items():
+        found, all_rows = (open_library().load(name, part) for name in ("some", "whole"))
+        assert found.row_ids == all_rows.row_ids[::step]
+        np.testing.assert_allclose(found.scores, all_rows.scores[::step], atol=1e-5)
+    with pytest.raises(Refused, match="IMAGE_TRUNCATED"):
+        run(job("damaged", **changes))
 
 
 def test_a_limit_takes_images_at_even_distances_and_batches_do_not_matter(job):
