@@ -14,12 +14,13 @@ with frame.caught():
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         filters = choices.filters(words)
+    shown = numbers(filters)
     figure, beside = st.container(), st.container()
     with beside:
         runs = choices.beside(filters)
     with figure:
-        own = cache.own_runs(runs, filters.metric)
-    view = published_view(filters, words, own, cache.trained(numbers(filters)))
+        own = cache.own_runs(runs, filters.metric, shown)
+    view = published_view(filters, words, own, cache.trained(shown))
     if view is None:
         with top:
             widgets.eyebrow("Published")

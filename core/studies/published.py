@@ -1,15 +1,14 @@
-"""One metric of a run as the papers' tables have it: as read, and after its own temperature."""
+"""One metric of a run as the papers' tables have it: as read, and after calibrators."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from core.calibrators.temperature import Temperature
 from core.configs import AuditConfig
 from core.errors import Refused
 from core.metrics import suite
 from core.metrics.records import Score
 from core.predictions import Predictions, Task
-from core.published import Definition
+from core.published import Definition, Protocol
 from core.studies import posthoc
 from core.studies.reliability import Source, loaded
 
@@ -18,22 +17,30 @@ NO_VALIDATION = "the run has no validation split"
 
 
 @dataclass(frozen=True, kw_only=True)
+class FittedScore:
+    """A metric after a calibrator, with the temperature and the gamma that it has."""
+
+    score: Score
+    temperature: float | None = None
+    gamma: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class OwnNumbers:
     """A metric of a run.
 
     Attributes
     ----------
-    before, after : Score or None
-        As read, and after the temperature of the smallest NLL on the validation split.
-    temperature : float or None
-        That one.
+    before : Score or None
+        As read.
+    after : mapping of str to FittedScore
+        By calibrator, fitted on the validation split.
     why : str
-        Why the first of these that is missing is missing.
+        Why one of these is missing.
     """
 
     before: Score | None = None
-    after: Score | None = None
-    temperature: float | None = None
+    after: Mapping[str, FittedScore] = field(default_factory=dict)
     why: str = ""
 
 
@@ -45,7 +52,12 @@ def comparable(task: Task) -> bool:
     return task is Task.MULTICLASS
 
 
-def own_numbers(rows: Source, validation: Source | None, definition: Definition) -> OwnNumbers:
+def own_numbers(
+    rows: Source,
+    validation: Source | None,
+    definition: Definition,
+    protocols: Mapping[str, Protocol],
+) -> OwnNumbers:
     """Return a metric of a run by the papers' definition, with intervals.
 
     Parameters
@@ -53,9 +65,11 @@ def own_numbers(rows: Source, validation: Source | None, definition: Definition)
     rows : Predictions or StoredSplit
         The split that is reported.
     validation : Predictions or StoredSplit, or None
-        The split that the temperature is fitted on.
+        The split that calibrators are fitted on.
     definition : Definition
         Names a metric of Candor.
+    protocols : mapping of str to Protocol
+        How each calibrator is fitted, by its name.
     """
     predictions = loaded(rows)
     if not comparable(predictions.task):
@@ -63,17 +77,23 @@ def own_numbers(rows: Source, validation: Source | None, definition: Definition)
     before, why = _score(predictions, definition)
     if before is None or validation is None:
         return OwnNumbers(before=before, why=why or NO_VALIDATION)
-    fit = posthoc.fit("ts", loaded(validation))
-    if not isinstance(fit.calibrator, Temperature):
-        return OwnNumbers(before=before, why=fit.refusal)
-    try:
-        scaled = posthoc.calibrated(fit.calibrator, predictions)
-    except Refused as refusal:
-        return OwnNumbers(before=before, why=refusal.what)
-    after, why = _score(scaled, definition)
-    return OwnNumbers(
-        before=before, after=after, temperature=float(fit.calibrator.temperature_), why=why
-    )
+    fit_rows, after = loaded(validation), dict[str, FittedScore]()
+    for method, of in protocols.items():
+        fit = posthoc.fit(method, fit_rows, objective=of.objective, search=of.search)
+        if fit.calibrator is None:
+            why = fit.refusal
+            continue
+        try:
+            score, why = _score(posthoc.calibrated(fit.calibrator, predictions), definition)
+        except Refused as refusal:
+            why = refusal.what
+            continue
+        if score is not None:
+            temperature, gamma = (
+                getattr(fit.calibrator, name, None) for name in ("temperature_", "gamma_")
+            )
+            after[method] = FittedScore(score=score, temperature=temperature, gamma=gamma)
+    return OwnNumbers(before=before, after=after, why=why)
 
 
 def _score(rows: Predictions, definition: Definition) -> tuple[Score | None, str]:

@@ -3,6 +3,7 @@
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from core.codes import NoticeCode
@@ -12,6 +13,7 @@ from core.jobs.local import open_jobs
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.screens.kit.numbers import MISSING
+from core.studies import posthoc
 from core.training.config import from_json
 from core.training.estimate import Speed, basis
 from core.training.submission import IMPORT
@@ -118,14 +120,14 @@ def test_hyperparameters_follow_the_filters(page):
 
 def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     library = Library(home, SAMPLES)
-    rows = library.load(FIRST_RUN, "test")
+    rows, validation = library.load(FIRST_RUN, "test"), library.load(FIRST_RUN, "val")
     config = {"data": "cifar10", "model": "resnet50_cifar", "loss": {"name": "flsd_53"}}
     config["preset"] = "cifar"
 
     def keep(name, **settings):
         library.keep_trained(
             name,
-            {"test": rows},
+            {"test": rows, "val": validation},
             source=RunSource("x", "0" * 32),
             summary={"test": summarise(audit(rows, AuditConfig(metrics=("accuracy", "ece"))))},
             config=from_json(config | settings).to_json(),
@@ -150,11 +152,13 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     frame = frame[(frame["Data"] == "CIFAR-10") & (frame["Loss"] == "FLSD-53")]
     assert len(frame) == 1
     assert len(frame.columns) == 3 + 2 * 6
-    accuracy = (
-        frame["Accuracy, after temperature: paper"],
-        frame["Accuracy, after temperature: here"],
-    )
-    assert [cell.item() for cell in accuracy] == ["94.6 ± 0.1", MISSING]  # no validation part
+    assert frame["Accuracy, after temperature: paper"].item() == "94.6 ± 0.1"
+    # the paper's nine gammas and 500 T, by NLL in the column of NLL
+    fit = posthoc.fit("focal_ts", validation, search="komisarenko").calibrator
+    log_p = np.log(fit.predict_proba(rows.scores)[np.arange(rows.n), rows.labels])
+    here = f"{-log_p.mean():.2f} (T = {fit.temperature_:.2f}, γ = {fit.gamma_:.2f}, n = 1)"
+    assert frame["NLL, after focal temperature: here"].item() == here
+    assert "focal temperature, T = 0.01, 0.02, …, 5.00, nine γ, by" in said(test)
     test = page(data="cifar10", network="resnet50", paper="mukhoti2020iclr", measure="ece")
     test.selectbox(key="published.table").set_value(("mukhoti2020iclr", "1")).run()
     test.multiselect(key="published.rows").set_value([("cifar10", "resnet50", "flsd_53")])

@@ -90,16 +90,16 @@ class OwnRun:
 
     def sentence(self, metric: str, words: PublishedWords) -> str:
         """Return its numbers in words."""
-        before, after = self.numbers.before, self.numbers.after
+        before, after = self.numbers.before, self.numbers.after.get("ts")
         if before is None or before.value is None:
             why = self.numbers.why or (before.reason if before else "")
             return f"{self.name}: not comparable, {why}."
         lead, unit = words.measure(metric)
         text = f"{self.name}: {lead}{with_interval(before, metric, unit)}."
-        if after is None or after.value is None or self.numbers.temperature is None:
+        if after is None or after.score.value is None or after.temperature is None:
             return text
-        fitted = f" (T = {two(self.numbers.temperature)})" if words.details else ""
-        return f"{text} {words.after}{fitted}, {with_interval(after, metric, unit)}."
+        fitted = f" (T = {two(after.temperature)})" if words.details else ""
+        return f"{text} {words.after}{fitted}, {with_interval(after.score, metric, unit)}."
 
 
 def with_interval(score: Score, metric: str, unit: str) -> str:

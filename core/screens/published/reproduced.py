@@ -9,7 +9,7 @@ from typing import Final
 from core.errors import UsageError
 from core.fields import JsonObject
 from core.metrics.records import Score
-from core.published import IN_HUNDREDTHS, PublishedNumber
+from core.published import IN_HUNDREDTHS, PAPERS, PublishedNumber, definition, protocol
 from core.screens.kit.numbers import MISSING
 from core.screens.kit.records import Column, Table
 from core.screens.published.words import (
@@ -21,14 +21,24 @@ from core.screens.published.words import (
     in_percent,
     metric_label,
 )
-from core.studies.published import OwnNumbers
+from core.studies.published import FittedScore, OwnNumbers
 from core.training.config import from_json
 from core.training.submission import printed_settings
 
 Place = tuple[str, str, str]  # data, network, loss
+OBJECTIVES: Final = {
+    "nll": "NLL",
+    "ece": "ECE of equal width",
+    "ada_ece": "ECE of equal mass",
+    "brier": "Brier score",
+}
+GRIDS: Final = {
+    "komisarenko": ", T = 0.01, 0.02, …, 5.00,",
+    "mukhoti": ", T = 0.1, 0.2, …, 10.0,",
+}
+NINE: Final = " nine γ,"
 # By place and metric, a run each; None for one whose numbers are not known yet.
 Repeated = Mapping[tuple[Place, str], Sequence[OwnNumbers | None]]
-FITTED_HERE: Final = ("none", "ts")
 
 
 def place_of(row: PublishedNumber) -> Place:
@@ -96,13 +106,16 @@ def printed(row: PublishedNumber) -> str:
 
 def trained(runs: Sequence[OwnNumbers | None], row: PublishedNumber) -> str:
     """Return mean and sample deviation of runs, one a seed, in the decimals of print."""
-    if row.posthoc not in FITTED_HERE:
-        return MISSING
-    after = row.posthoc == "ts"
-    known = [run for run in runs if run is not None]
-    scores: list[Score | None] = [run.after if after else run.before for run in known]
+    scores: list[Score] = []
+    fits: list[FittedScore] = []
+    for run in filter(None, runs):
+        if row.posthoc == "none" and run.before is not None:
+            scores.append(run.before)
+        elif (fit := run.after.get(row.posthoc)) is not None:
+            scores.append(fit.score)
+            fits.append(fit)
     scale = 100.0 if in_percent(row.metric) else 1.0
-    values = [scale * s.value for s in scores if s is not None and s.value is not None]
+    values = [scale * score.value for score in scores if score.value is not None]
     if not values:
         return MISSING
     decimals = len(amount(row).partition(".")[2])
@@ -110,11 +123,36 @@ def trained(runs: Sequence[OwnNumbers | None], row: PublishedNumber) -> str:
     if len(values) > 1:
         text += f" ± {stdev(values):.{decimals}f}"
     n, m = len(values), len(runs)
-    notes = [f"n = {n}" if n == m else f"{n} of {m} seeds"]
-    temperatures = [run.temperature for run in known if run.temperature is not None]
-    if after and temperatures:
-        notes.insert(0, f"T = {mean(temperatures):.2f}")
+    temperatures = [fit.temperature for fit in fits if fit.temperature is not None]
+    gammas = [fit.gamma for fit in fits if fit.gamma is not None]
+    notes = [f"T = {mean(temperatures):.2f}"] if temperatures else []
+    notes += [f"γ = {mean(gammas):.2f}"] if gammas else []
+    notes.append(f"n = {n}" if n == m else f"{n} of {m} seeds")
     return f"{text} ({', '.join(notes)})"
+
+
+def corrected(rows: Sequence[PublishedNumber]) -> list[PublishedNumber]:
+    """Return the numbers after a calibrator that can be had here, of the first of their papers."""
+    after = [row for row in rows if row.posthoc != "none" and definition(row.metric).metric]
+    return [row for row in after if row.paper == after[0].paper]
+
+
+def fitted_as(rows: Sequence[PublishedNumber]) -> str:
+    """Return in a sentence how the calibrators of numbers are fitted; empty without any."""
+    after = corrected(rows)
+    objectives: dict[tuple[str, str], dict[str, None]] = {}
+    for row in after:
+        of = protocol(row)
+        objectives.setdefault((row.posthoc, of.search), {})[OBJECTIVES[of.objective]] = None
+    parts = []
+    for (posthoc, search), several in objectives.items():
+        over = GRIDS[search] if posthoc in ("ts", "focal_ts") else ""
+        over += NINE if posthoc == "focal_ts" else ""
+        by = "" if posthoc == "spline" else f" by {' or '.join(several)}"
+        parts.append(f"{POSTHOC[posthoc].head.lower().removeprefix('after ')}{over}{by}")
+    if not parts:
+        return ""
+    return f"Fitted on the validation part as by {PAPERS[after[0].paper]}: {'; '.join(parts)}."
 
 
 def reproduced_table(rows: Sequence[PublishedNumber], own: Repeated) -> Table:

@@ -16,7 +16,7 @@ from core.screens.kit.text import safe, short
 from core.screens.kit.theme import Theme, axis, layout
 from core.screens.published.lines import Filters, Line, lines, numbers
 from core.screens.published.own import OwnRun, TrainedRun, with_interval
-from core.screens.published.reproduced import Place, place_of
+from core.screens.published.reproduced import Place, fitted_as, place_of
 from core.screens.published.words import (
     BASELINES,
     DATA,
@@ -41,9 +41,6 @@ MOST_DRAWN: Final = 40
 NO_INTERVALS: Final = "Papers print no intervals."
 DEVIATIONS: Final = "±: standard deviation of the paper’s trainings."
 TO_DRAW: Final = "Choose data, network and metric to draw them."
-OTHER_T: Final = (
-    "Each run’s T has the smallest validation NLL; papers mostly chose T by validation ECE."
-)
 FILE_KEYS: Final = (
     *("paper", "table", "dataset", "model", "method", "posthoc", "metric", "unit", "printed"),
     *("value", "std", "temperature", "gamma_ev", "ood_dataset", "doubt", "why", "note"),
@@ -116,7 +113,7 @@ def published_view(
         remark = [
             "" if known.metric else "Runs are not compared on this metric.",
             known.remark,
-            OTHER_T if any(run.numbers.after for run in own) else "",
+            fitted_as(kept) if any(run.numbers.after for run in own) else "",
         ]
     named = [of.id for number in kept if (of := trained.get(place_of(number))) is not None]
     return PublishedView(
@@ -321,6 +318,8 @@ def _figure(
         paper = f" · {SHORT_PAPERS[line.training.paper]}" if several else ""
         rows.append(DotRow(name=f"{_name(line)}{paper}", dots=dots))
     for run in own:
+        scores = {"none": run.numbers.before}
+        scores |= {key: fit.score for key, fit in run.numbers.after.items() if key in words.posthoc}
         dots = [
             Dot(
                 posthoc=key,
@@ -329,7 +328,7 @@ def _figure(
                 low=None if score.low is None else scale * score.low,
                 high=None if score.high is None else scale * score.high,
             )
-            for key, score in (("none", run.numbers.before), ("ts", run.numbers.after))
+            for key, score in scores.items()
             if filters.asks_for(key) and score is not None and score.value is not None
         ]
         if dots:

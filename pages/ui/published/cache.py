@@ -5,10 +5,10 @@ from contextlib import suppress
 
 from core.errors import LibraryError
 from core.fields import JsonObject
-from core.published import PublishedNumber, definition
+from core.published import PublishedNumber, definition, protocol
 from core.screens.kit.run_marks import marks
 from core.screens.published.own import OwnRun, RunFacts, TrainedRun
-from core.screens.published.reproduced import Place, Repeated, recipe, repetitions
+from core.screens.published.reproduced import Place, Repeated, corrected, recipe, repetitions
 from core.studies.published import OwnNumbers, own_numbers
 from pages.ui import audits, cache
 from pages.ui.caching import cached
@@ -19,9 +19,11 @@ from pages.ui.visitor import open_library
 HEAVY_CELLS = 400_000  # scores; fewer are read and resampled in a second or two
 
 
-def own_runs(runs: Sequence[cache.Run], metric: str) -> tuple[OwnRun, ...]:
-    """Return the runs whose numbers are known."""
-    steps = {run: _step(run, metric) for run in runs}
+def own_runs(
+    runs: Sequence[cache.Run], metric: str, rows: Sequence[PublishedNumber]
+) -> tuple[OwnRun, ...]:
+    """Return the runs whose numbers are known, after calibrators fitted as those of rows."""
+    steps = {run: _step(run, metric, rows) for run in runs}
     known = computed(list(steps.values()))
     return tuple(
         OwnRun(id=run.id, name=run.name, mark=mark, facts=_facts(run), numbers=known[steps[run]])
@@ -30,18 +32,19 @@ def own_runs(runs: Sequence[cache.Run], metric: str) -> tuple[OwnRun, ...]:
     )
 
 
-def _step(run: cache.Run, metric: str) -> Computation[OwnNumbers]:
-    """Return the step that computes a metric of the papers, of a run."""
-    # A temperature can be fitted where there is a validation split beside the one that is shown.
+def _step(run: cache.Run, metric: str, rows: Sequence[PublishedNumber]) -> Computation[OwnNumbers]:
+    """Return the step that computes a metric of the papers, of a run, as rows have it."""
+    protocols = {row.posthoc: protocol(row) for row in corrected(rows) if row.metric == metric}
+    # Calibrators can be fitted where there is a validation split beside the one that is shown.
     splits = [run.split] + ["val"] * ("val" in run.splits and run.split != "val")
 
     def arguments() -> tuple[object, ...]:
         test, *fit = (audits.source(run, split) for split in splits)
-        return test, fit[0] if fit else None, definition(metric)
+        return test, fit[0] if fit else None, definition(metric), protocols
 
     return Computation(
         function=own_numbers,
-        key=(run.id, run, metric),
+        key=(run.id, run, metric, tuple(protocols.items())),
         words=esc(run.name),
         arguments=arguments,
         draft=run.draft,
@@ -66,7 +69,7 @@ def repeated(
                 run = cache.look_up(run_id)
                 ids.append(run_id)
                 for metric in metrics:
-                    steps.setdefault((place, metric), []).append(_step(run, metric))
+                    steps.setdefault((place, metric), []).append(_step(run, metric, rows))
     known = computed(list(dict.fromkeys(step for several in steps.values() for step in several)))
     numbers = {key: [known.get(step) for step in several] for key, several in steps.items()}
     return numbers, tuple(dict.fromkeys(ids))

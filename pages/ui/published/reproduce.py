@@ -15,7 +15,7 @@ from core.models.catalogue import MODELS
 from core.published import PAPERS, PublishedNumber, published
 from core.reports.compare_text import latex_table
 from core.screens.published.lines import Filters, numbers
-from core.screens.published.reproduced import place_of, reproduced_table
+from core.screens.published.reproduced import fitted_as, place_of, reproduced_table
 from core.screens.published.words import DATA, METHODS, NETWORKS
 from core.training.config import TrainConfig
 from core.training.submission import check_folder, printed_settings, reproductions, seeds
@@ -111,7 +111,7 @@ def _results(rows: Sequence[PublishedNumber], own: JsonObject) -> None:
     note = "Mean ± sample deviation over seeds. Runs count whose settings are those of the paper"
     if other:
         note += f" but for {' and '.join(other)}, which do not reproduce it"
-    widgets.caption(f"{note}, one for each seed. T here has the smallest validation NLL.")
+    widgets.caption(f"{note}, one for each seed. {fitted_as(rows)}")
     codes = {notice.code for run_id in ids for notice in runs.look_up(run_id).notices}
     if NoticeCode.REENCODED in codes:
         widgets.caption("Some of these runs saw JPEGs in place of the published pixels.")

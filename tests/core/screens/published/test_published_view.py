@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Score
 from core.metrics.smooth import smece
 from core.predictions import Predictions, ScoreKind, Task
-from core.published import PAPERS, definition, rows
+from core.published import PAPERS, Protocol, definition, rows
 from core.reports.table import csv_text
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import THEMES
@@ -24,7 +25,7 @@ from core.screens.published.words import (
     TECHNICAL,
     metric_label,
 )
-from core.studies.published import SEVERAL, OwnNumbers, own_numbers
+from core.studies.published import SEVERAL, FittedScore, OwnNumbers, own_numbers
 
 STORY = Filters(data="cifar10", network="resnet50", metric="ece_ew", paper="mukhoti2020iclr")
 MARK = RunMark("J", 3, "solid")
@@ -144,7 +145,8 @@ def score(value, low, high):
 
 def own(facts):
     result = OwnNumbers(
-        before=score(0.0443, 0.0296, 0.0527), after=score(0.014, 0.0, 0.0206), temperature=1.21
+        before=score(0.0443, 0.0296, 0.0527),
+        after={"ts": FittedScore(score=score(0.014, 0.0, 0.0206), temperature=1.21)},
     )
     return OwnRun(id="r", name="Mine", mark=MARK, facts=facts, numbers=result)
 
@@ -196,6 +198,7 @@ def test_a_run_that_trained_a_row_is_named_with_its_result():
     assert sum(row[-1] == "Mine" for row in view.file().rows) == 6  # three tables, before and after
 
 
+EXACT = {"ts": Protocol()}
 LOGITS = np.log([[0.9, 0.05, 0.05], [0.8, 0.1, 0.1], [0.6, 0.3, 0.1], [0.4, 0.35, 0.25]])
 
 
@@ -208,22 +211,56 @@ def predictions(task=Task.MULTICLASS):
 
 def test_own_numbers_follow_the_definition_of_the_papers():
     run = predictions()
-    one = own_numbers(run, run, definition("error"))
+    one = own_numbers(run, run, definition("error"), EXACT)
     assert one.before.value == pytest.approx(float((run.labels != 0).mean()))
-    assert one.after.value == one.before.value  # a temperature changes no answer
-    assert one.temperature > 1.0
-    assert own_numbers(run, None, definition("ece_ew")).after is None
-    relplot = own_numbers(run, None, definition("smece"))
+    assert one.after["ts"].score.value == one.before.value  # a temperature changes no answer
+    assert one.after["ts"].temperature > 1.0
+    assert own_numbers(run, None, definition("ece_ew"), EXACT).after == {}
+    relplot = own_numbers(run, None, definition("smece"), EXACT)
     ranked = SortedOutcomes.of(run.outcomes(None))
     assert relplot.before.value == smece(ranked, method="relplot") != smece(ranked)
     labels = Predictions(
         Task.MULTILABEL, ScoreKind.LOGITS, LOGITS, np.ones((4, 3), int), ("a", "b", "c")
     )
-    assert own_numbers(labels, None, definition("ece_ew")).why == SEVERAL
+    assert own_numbers(labels, None, definition("ece_ew"), EXACT).why == SEVERAL
 
 
 def test_own_temperature_is_fitted_on_validation_alone():
     run = predictions()
     halved = Predictions(run.task, run.kind, 0.5 * np.asarray(run.scores), run.labels)
-    one, other = (own_numbers(run, val, definition("ece_ew")) for val in (run, halved))
-    assert other.temperature == pytest.approx(one.temperature / 2, rel=1e-3)
+    one, other = (own_numbers(run, val, definition("ece_ew"), EXACT) for val in (run, halved))
+    assert other.after["ts"].temperature == pytest.approx(one.after["ts"].temperature / 2, rel=1e-3)
+
+
+def test_own_temperatures_are_those_of_the_papers_grids():
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 3, 200)
+    spread = 3.0 * rng.normal(size=(200, 3)) + 2.0 * np.eye(3)[truth]
+    run = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, spread, truth, ("a", "b", "c"))
+    protocols = {"ts": Protocol("ece", "mukhoti"), "focal_ts": Protocol("nll", "komisarenko")}
+    after = own_numbers(run, run, definition("nll"), protocols).after
+    # by trying all: the first T of 0.1 .. 10.0 with the smallest ECE over 15 bins (lo, hi]
+    logits, labels = np.asarray(run.scores, float), run.labels
+
+    def ece(p):
+        confidence, right = p.max(axis=1), p.argmax(axis=1) == labels
+        bins = np.ceil(confidence * 15).astype(int)
+        gaps = [abs((confidence - right)[bins == b].sum()) for b in range(1, 16)]
+        return sum(gaps) / labels.size
+
+    tempered = [softmax(logits * 10 / k, axis=1) for k in range(1, 101)]
+    assert after["ts"].temperature == pytest.approx(
+        (1 + np.argmin([ece(p) for p in tempered])) / 10
+    )
+    # and the pair of nine gammas and 500 T with the smallest NLL, by the map's own formula
+    best = np.inf, 0.0, 0.0
+    for gamma in (-0.5, -0.25, 0.05, 0.25, 0.37, 0.5, 0.75, 1.0, 5.0):
+        for k in range(1, 501):
+            q = np.clip(softmax(logits * 100 / k, axis=1), 1e-300, 1 - 1e-15)
+            w = 1 / ((1 - q) ** gamma / q - gamma * (1 - q) ** (gamma - 1) * np.log(q))
+            p = w / w.sum(axis=1, keepdims=True)
+            own = np.maximum(p[np.arange(labels.size), labels], 1e-300)
+            best = min(best, (-np.log(own).mean(), gamma, k / 100))
+    focal = after["focal_ts"]
+    assert (focal.gamma, focal.temperature) == best[1:]
+    assert focal.score.value == pytest.approx(best[0], rel=1e-9)

@@ -1,18 +1,21 @@
 """A paper's table with runs beside each printed cell, by hand."""
 
+import pytest
+
 from core.metrics.records import Score
-from core.published import published
+from core.published import Protocol, protocol, published
 from core.reports.compare_text import latex_table
 from core.screens.kit.numbers import MISSING
 from core.screens.kit.records import Column, Table
 from core.screens.published.reproduced import (
+    fitted_as,
     printed,
     recipe,
     repetitions,
     reproduced_table,
     trained,
 )
-from core.studies.published import OwnNumbers
+from core.studies.published import FittedScore, OwnNumbers
 from core.training.config import from_json
 
 ROWS = published(paper="komisarenko2024", table="1")
@@ -28,8 +31,15 @@ def number(metric, posthoc):
 
 
 def run(value, temperature):
-    after = Score("ada_ece", value, None, None, 0.95, 10_000)
-    return OwnNumbers(before=after, after=after, temperature=temperature)
+    score = Score("ada_ece", value, None, None, 0.95, 10_000)
+    return OwnNumbers(before=score, after={"ts": FittedScore(score=score, temperature=temperature)})
+
+
+def focal_run(value, temperature, gamma):
+    score = Score("ada_ece", value, None, None, 0.95, 10_000)
+    return OwnNumbers(
+        after={"focal_ts": FittedScore(score=score, temperature=temperature, gamma=gamma)}
+    )
 
 
 def test_printed_cells_are_those_of_the_paper():
@@ -46,7 +56,44 @@ def test_runs_have_mean_and_sample_deviation_with_the_mean_temperature():
     assert trained([run(0.25, 1.0)], number("nll", "ts")) == "0.25 (T = 1.00, n = 1)"
     assert trained([None, *runs[:1]], number("ece_em", "ts")) == "1.00 (T = 0.70, 1 of 2 seeds)"
     assert trained(runs, number("ece_em", "focal_ts")) == MISSING
+    focal = [focal_run(0.010, 1.2, 0.37), focal_run(0.014, 1.1, 0.25)]
+    # mean 1.2, deviation sqrt(.04 + .04); gammas .37 and .25 have the mean .31
+    assert trained(focal, number("ece_em", "focal_ts")) == (
+        "1.20 ± 0.28 (T = 1.15, γ = 0.31, n = 2)"
+    )
     assert trained([], number("ece_em", "ts")) == MISSING
+
+
+@pytest.mark.parametrize(
+    ("paper", "table", "metric", "posthoc", "objective", "search"),
+    [
+        ("komisarenko2024", "1", "ece_em", "ts", "ada_ece", "komisarenko"),
+        ("komisarenko2024", "1", "nll", "focal_ts", "nll", "komisarenko"),  # section 5.1
+        ("mukhoti2020iclr", "1", "ece_ew", "ts", "ece", "mukhoti"),
+        ("mukhoti2020iclr", "2", "ece_em", "ts", "ada_ece", "mukhoti"),
+        ("mukhoti2020iclr", "11", "nll", "ts", "ece", "mukhoti"),  # "cross validated on ECE"
+        ("fcl2024", "6", "ece_em", "ts", "ece", "mukhoti"),  # the T of ECE for other metrics
+        ("adafocal2022", "1", "ece_em", "ts", "ada_ece", "mukhoti"),
+        ("adafocal2022", "6", "ece_sweep_em", "ts", "ece", "mukhoti"),  # below the table
+        ("adafocal2022", "3", "ece_ew", "ets", "brier", "exact"),
+    ],
+)
+def test_calibrators_are_fitted_as_the_papers_say(paper, table, metric, posthoc, objective, search):
+    rows = published(paper=paper, table=table, metric=metric, posthoc=posthoc)
+    assert {protocol(row) for row in rows} == {Protocol(objective, search)}
+
+
+def test_how_a_table_is_fitted_is_said():
+    fine = "T = 0.01, 0.02, …, 5.00"
+    assert fitted_as(ROWS) == (
+        "Fitted on the validation part as by Komisarenko and Kull 2024: "
+        f"temperature, {fine}, by ECE of equal mass or NLL; "
+        f"focal temperature, {fine}, nine γ, by ECE of equal mass or NLL."
+    )
+    assert fitted_as(published(paper="adafocal2022", table="3")).endswith(
+        "ensemble temperature by Brier score."
+    )
+    assert fitted_as(published(paper="mukhoti2020iclr", table="3")) == ""
 
 
 def test_only_runs_of_the_papers_recipe_repeat_it_one_a_seed():
