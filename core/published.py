@@ -32,6 +32,7 @@ MODELS: Final = {
     "densenet121_cifar": "densenet121",
     "text_cnn": "gp_cnn",
 }
+OF_IMAGENET: Final = {"torchvision:resnet50": "resnet50", "torchvision:densenet121": "densenet121"}
 CORRUPTION: Final = ("gaussian_noise", 5)  # of CIFAR-10-C in Ghosh et al. 2022; others name none
 
 
@@ -117,6 +118,11 @@ class Definition:
     label: str = ""
     remark: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def networks_of(dataset: str) -> dict[str, str]:
+    """Return what the papers call networks that are trained on a data set here."""
+    return OF_IMAGENET if dataset == "imagenet" else MODELS
 
 
 NO_NORM: Final = "The papers do not state the norm."

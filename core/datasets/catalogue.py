@@ -28,6 +28,7 @@ FINDINGS: Final = (
     "Pleural_Thickening",
     "Hernia",
 )
+MIDDLE: Final = 0.875  # 224 of 256 pixels, as ImageNet's images are usually shown
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class DataEntry:
         Mirrored images are as good: not for digits, which have a right and a left.
     shift : int
         Images may be shifted by up to their side divided by this (8: 4 of 32 pixels); 0 for none.
+    cropped : bool
+        A network is shown parts of the images: random ones in training, else the middle.
     """
 
     label: str
@@ -62,6 +65,19 @@ class DataEntry:
     needs_root: bool = False
     flip: bool = True
     shift: int = 8
+    cropped: bool = False
+
+    def stored(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Return height and width of images from which a network is shown parts of `size`."""
+        if not self.cropped:
+            return size
+        return round(size[0] / MIDDLE), round(size[1] / MIDDLE)
+
+    def shown(self, stored: tuple[int, int]) -> tuple[int, int]:
+        """Return height and width that a network is shown of images so large."""
+        if not self.cropped:
+            return stored
+        return round(MIDDLE * stored[0]), round(MIDDLE * stored[1])
 
 
 def _sizes(*rows: int) -> dict[str, int]:
@@ -105,6 +121,16 @@ DATASETS: Final[dict[str, DataEntry]] = {
         sizes=_sizes(90_000, 10_000, 10_000),
         needs_root=True,
         shift=16,  # 4 of 64 pixels, as in the released code of Mukhoti et al.
+    ),
+    "imagenet": DataEntry(
+        "ImageNet",
+        "1,281,167 training photographs in 1,000 classes; the seed halves the official 50,000 "
+        "validation photographs into validation and test part.",
+        "Russakovsky et al. 2015, ILSVRC 2012; split as in Ghosh et al. 2022",
+        sizes=_sizes(1_281_167, 25_000, 25_000),
+        needs_root=True,
+        shift=0,
+        cropped=True,
     ),
     "folder": DataEntry(
         "Image folder",

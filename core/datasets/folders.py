@@ -174,6 +174,11 @@ TINY_IMAGENET: Final = (
     "tiny-imagenet-200.zip unpacks"
 )
 
+IMAGENET: Final = (
+    "train/CLASS/*.JPEG and val/CLASS/*.JPEG, with one folder for each class (the validation "
+    "pictures of ILSVRC 2012 are sorted into such folders first)"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class FolderImages:
@@ -247,6 +252,32 @@ def tiny_imagenet(request: DatasetRequest) -> SplitDataset:
         labels=labels,
         class_names=_spoken(wnids, _second_column(words)),
         split=split,
+    )
+    return from_files(rows, root, pictures, request)
+
+
+def imagenet(request: DatasetRequest) -> SplitDataset:
+    """Return ImageNet; halves of its official validation part are validation and test part.
+
+    Raises
+    ------
+    Refused
+        DATA_ROOT, CLASSES, EMPTY: the folder or a part is missing or not laid out as it should be.
+    """
+    root = existing_root(request.root, IMAGENET)
+    names = _class_names(existing_root(root / "train", IMAGENET))
+    existing_root(root / "val", IMAGENET)
+    train, rest = (_by_class(root, part, names) for part in ("train", "val"))
+    if len(rest.pictures) < 2:
+        what = "The folder val holds no pictures in folders of classes"
+        raise Refused("EMPTY", what, f"sort them into folders; the data hold {IMAGENET}")
+    pictures, labels = _joined([train, rest])
+    rows = DatasetRows(
+        name="imagenet",
+        labels=labels,
+        class_names=names,
+        split=splits.halved(len(train.pictures), len(rest.pictures), request.split_seed),
+        notices=skipped_notice(train.skipped + rest.skipped),
     )
     return from_files(rows, root, pictures, request)
 

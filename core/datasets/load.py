@@ -7,7 +7,7 @@ from typing import Final
 from core.datasets.base import DatasetRequest, SplitDataset
 from core.datasets.catalogue import checked_data
 from core.datasets.embedded import digits, phantoms
-from core.datasets.folders import chestxray14, folder, tiny_imagenet
+from core.datasets.folders import chestxray14, folder, imagenet, tiny_imagenet
 from core.datasets.pictures import STRETCHED, Scaling
 from core.datasets.published import cifar10, cifar100, svhn
 
@@ -17,6 +17,7 @@ LOADERS: Final[dict[str, Callable[[DatasetRequest], SplitDataset]]] = {
     "cifar100": cifar100,
     "svhn": svhn,
     "tiny_imagenet": tiny_imagenet,
+    "imagenet": imagenet,
     "folder": folder,
     "chestxray14": chestxray14,
     "phantom": phantoms,

@@ -83,6 +83,17 @@ def held_out(n_train: int, n_test: int, seed: int) -> SplitRecord:
     return _record(seed, rule, order[n_val:], order[:n_val], np.arange(n_train, n_train + n_test))
 
 
+def halved(n_train: int, n_rest: int, seed: int) -> SplitRecord:
+    """Keep the training rows, and cut the `n_rest` after them into validation and test part."""
+    order = n_train + np.random.default_rng(seed).permutation(n_rest)
+    n_val = n_rest // 2
+    rule = (
+        f"{n_val:,} of the {n_rest:,} official validation rows, shuffled and not stratified, are "
+        "the validation part, the others the test part."
+    )
+    return _record(seed, rule, np.arange(n_train), order[:n_val], order[n_val:])
+
+
 def as_given(n_train: int, n_val: int, n_test: int, seed: int) -> SplitRecord:
     """Keep three parts that follow one another as they are."""
     ends = np.cumsum([n_train, n_val])

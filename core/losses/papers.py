@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from core.errors import UsageError
 from core.losses.catalogue import PRESETS, Setting, checked
-from core.published import MODELS, PaperSetting, published
+from core.published import PaperSetting, networks_of, published
 
 Loss = dict[str, Setting]
 TEXTS: Final = ("20newsgroups", "sst_binary", "ag_news", "finsen")
@@ -55,10 +55,13 @@ def losses_of(method: str, dataset: str, network: str) -> tuple[Loss, ...]:
 
 def subject(config: Mapping[str, Any] | None) -> PaperSetting | None:  # Any: plain JSON
     """Return what a run's config corresponds to in the papers; None where it does to nothing."""
-    if config is None or config.get("model") not in MODELS:
+    if config is None:
         return None
-    dataset, network, loss = config.get("data"), MODELS[config["model"]], config.get("loss")
+    dataset, loss = config.get("data"), config.get("loss")
     if not isinstance(dataset, str) or not isinstance(loss, dict):
+        return None
+    network = networks_of(dataset).get(config.get("model", ""))
+    if network is None:
         return None
     if config["model"] == OF_TINY_IMAGENET and dataset != "tiny_imagenet":
         return None

@@ -34,6 +34,7 @@ SHAPES: Final = {
     "cifar100": (3, 32, 100),
     "svhn": (3, 32, 10),
     "tiny_imagenet": (3, 64, 200),
+    "imagenet": (3, 224, 1_000),
     "folder": (3, 224, 10),
     "chestxray14": (3, 224, 14),
     "phantom": (1, 128, 4),
@@ -187,7 +188,8 @@ def _random(config: TrainConfig) -> "SplitDataset | TextDataset":
         return _random_texts(config)
     from core.datasets.assemble import DatasetRows, in_memory
 
-    channels, side, n_outputs = SHAPES[config.data]
+    channels, shown, n_outputs = SHAPES[config.data]
+    side, _ = DATASETS[config.data].stored((shown, shown))
     rng, n = np.random.default_rng(0), sum(N_RANDOM)
     many = DATASETS[config.data].task is Task.MULTILABEL
     labels = rng.integers(0, 2, (n, n_outputs)) if many else rng.integers(0, n_outputs, n)

@@ -9,7 +9,9 @@ import numpy as np
 from core.arrays import digest
 from core.configs import AuditConfig
 from core.datasets.base import LabelledRows, SplitDataset
+from core.datasets.catalogue import data_entry
 from core.datasets.load import load
+from core.datasets.pictures import Scaling
 from core.datasets.texts.corpus import LEFT_OUT
 from core.datasets.texts.dataset import TextDataset, load_texts
 from core.errors import LibraryError, Notice, Refused, UsageError
@@ -95,13 +97,15 @@ def load_data(config: TrainConfig, *, download: bool = True) -> SplitDataset | T
 def load_images(config: TrainConfig, *, download: bool = True) -> SplitDataset:
     """Return the images of a config, streamed ones in the size its network takes."""
     root = Path(config.data_root).expanduser() if config.data_root else None
-    size = input_size(config.model, STREAMED)
+    entry = data_entry(config.data)
+    size = entry.stored(input_size(config.model, STREAMED))
     data = load(
         config.data,
         root=root,
         split_seed=config.split_seed,
         size=size,
         download=download and root is None,
+        scaling=Scaling(cover=entry.cropped),
         kept=True,  # epoch after epoch reads them
     )
     if not len(data.train):

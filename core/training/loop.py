@@ -31,7 +31,7 @@ from core.predictions import Outcomes, Task
 from core.training import checkpoint, progress, threads
 from core.training.distributions import correspondence, norm_histogram, reliability
 from core.training.folder import Epoch, JobFolder
-from core.training.images import Augmentation
+from core.training.images import Augmentation, RandomCrops
 from core.training.parts import TrainingSetup, joined, predict, seed_all, share, try_compiling
 from core.training.progress import Progress, write
 
@@ -433,7 +433,11 @@ def _stored(parts: TrainingSetup, batches: list[Tensor]) -> Iterator[Tensor]:
 
 
 def _step(
-    parts: TrainingSetup, rows: Tensor, images: Tensor, draws: Augmentation | None, sums: Sums
+    parts: TrainingSetup,
+    rows: Tensor,
+    images: Tensor,
+    draws: Augmentation | RandomCrops | None,
+    sums: Sums,
 ) -> None:
     """Train on one batch."""
     fabric, loss = parts.fabric, parts.loss

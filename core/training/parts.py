@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from core.codes import NoticeCode
 from core.datasets.base import LabelledRows, SplitDataset
+from core.datasets.catalogue import data_entry
 from core.datasets.texts.dataset import TextDataset
 from core.defaults import VERSION
 from core.errors import Notice, Refused, UsageError
@@ -28,7 +29,7 @@ from core.models.build import input_size, last_layer
 from core.models.texts import build_text, take_vectors
 from core.training import ranks, threads
 from core.training.config import TrainConfig
-from core.training.images import Augmentation, Normalise
+from core.training.images import Augmentation, Normalise, RandomCrops
 
 TF32_SINCE: Final = (8, 0)  # compute capability of the first GPUs with it, Ampere
 LOWER_BY: Final = 1e-4  # of the lowest loss so far; less is no fall, as PyTorch has it
@@ -161,13 +162,17 @@ class TrainingSetup:
         """The layer that makes the logits."""
         return last_layer(self.net)
 
-    def augmentation(self, generator: torch.Generator) -> Augmentation | None:
-        """Return how each training image of an epoch is shifted and mirrored; None for texts."""
+    def augmentation(self, generator: torch.Generator) -> Augmentation | RandomCrops | None:
+        """Return how each training image of an epoch is changed; None for texts."""
         data = self.data
         if isinstance(data, TextDataset):
             return None
-        n = len(data.train)
-        draws = Augmentation.of(n, pad=data.pad, flip=data.flip, generator=generator)
+        n, entry = len(data.train), data_entry(data.name)
+        draws: Augmentation | RandomCrops
+        if entry.cropped:
+            draws = RandomCrops.of(n, size=entry.shown(data.size), generator=generator)
+        else:
+            draws = Augmentation.of(n, pad=data.pad, flip=data.flip, generator=generator)
         return draws.to(self.fabric.device) if self.config.augment else None
 
     def state(self) -> dict[str, Any]:
@@ -301,7 +306,8 @@ def _network(
         if data.vectors is not None:
             take_vectors(net, torch.from_numpy(data.vectors), fixed=config.text.fixed)
         return net, _as_they_are
-    size = input_size(config.model, data.size)
+    shown = data_entry(data.name).shown(data.size)
+    size = input_size(config.model, shown)
     net = build_model(
         config.model,
         n_outputs=n_outputs,
@@ -309,7 +315,7 @@ def _network(
         size=size,
         pretrained=config.pretrained,
     )
-    return net, Normalise(data.mean, data.std, size, device)
+    return net, Normalise(data.mean, data.std, size, device, middle=shown)
 
 
 def _as_they_are(numbers: Tensor) -> Tensor:

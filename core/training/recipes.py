@@ -52,6 +52,21 @@ RECIPES: Final[dict[str, Recipe]] = {
         _sgd(100, 64, [0.4, 0.6]),
         _SOURCE,
     ),
+    "imagenet": Recipe(
+        "The ImageNet recipe of Ghosh et al.: 90 epochs, rate 0.01, 0.001, 0.0001 with drops at 30 "
+        "and 60, batches of 128, random parts of the images",
+        {
+            "epochs": 90,
+            "batch_size": 128,
+            "optimizer": {"name": "sgd", "lr": 0.01, "momentum": 0.9, "weight_decay": 1e-4},
+            "schedule": {"name": "step", "drops": [30 / 90, 60 / 90], "factor": 0.1},
+            "augment": True,
+            "precision": "32",
+        },
+        "Ghosh et al. 2022, appendix D. The mean over the batch is PyTorch's default, which they "
+        "use where nothing is stated; random parts are those of PyTorch's own ImageNet example, "
+        "since the paper states no augmentation and its ImageNet code is not released",
+    ),
     "chexnet": Recipe(
         "CheXNet's recipe: Adam at 0.001, batches of 16, the rate divided by 10 where the "
         "validation loss stops falling, the epoch with the lowest validation loss kept",

@@ -14,7 +14,7 @@ from core.fields import fields_of
 from core.losses.catalogue import LOSSES
 from core.losses.papers import OF_TINY_IMAGENET, losses_of
 from core.models.catalogue import TEXT_MODELS
-from core.published import MODELS, PublishedNumber
+from core.published import PublishedNumber, networks_of
 from core.training.config import OptimizerConfig, TrainConfig, from_json
 
 MOST: Final = 100  # trainings of one submission
@@ -155,6 +155,7 @@ def trainings(
 RECIPE_OF: Final = {
     **dict.fromkeys(("cifar10", "cifar100"), "cifar"),
     "tiny_imagenet": "tiny_imagenet",
+    "imagenet": "imagenet",
     "20newsgroups": "newsgroups",
 }
 
@@ -164,7 +165,7 @@ def printed_settings(row: PublishedNumber) -> dict[str, Any] | None:
 
     None where its data, network or loss cannot be trained here, or are not stated.
     """
-    networks = {name: key for key, name in reversed(MODELS.items())}
+    networks = {name: key for key, name in reversed(networks_of(row.dataset).items())}
     losses = losses_of(row.method, row.dataset, row.model)
     preset, network = RECIPE_OF.get(row.dataset), networks.get(row.model)
     if preset is None or network is None or not losses:

@@ -192,6 +192,9 @@ def test_networks_and_bins_are_the_papers_only_where_they_are():
     assert subject(ada | {"data": "cifar100"}) is None
     tiny = {"data": "tiny_imagenet", "model": "resnet50_tiny_imagenet", "loss": {"name": "ce"}}
     assert subject(tiny) == PaperSetting("tiny_imagenet", "resnet50", ("ce", "ce_wd"))
+    large = {"data": "imagenet", "model": "torchvision:resnet50", "loss": {"name": "flsd_53"}}
+    assert subject(large) == PaperSetting("imagenet", "resnet50", ("flsd_53",))
+    assert subject(large | {"data": "cifar10"}) is None
     assert subject(tiny | {"data": "cifar10"}) is None
 
 

@@ -8,7 +8,7 @@ from core.datasets.catalogue import DATASETS, TEXT_DATA, data_entry
 from core.library.manifest import Summary
 from core.metrics.records import Score
 from core.models.catalogue import MODELS, TEXT_MODELS
-from core.published import MODELS as PRINTED
+from core.published import networks_of
 from core.screens.kit.numbers import count, points, points_span, three, three_span, two, with_span
 from core.screens.kit.run_marks import RunMark
 from core.screens.published.words import DATA, NETWORKS, PublishedWords, in_percent
@@ -50,7 +50,7 @@ class RunFacts:
         return cls(
             data=data,
             data_label=folder if data == "folder" else data_entry(data).label,
-            network=PRINTED.get(network, ""),
+            network=networks_of(data).get(network, ""),
             network_label=entry.label if entry else network,
             n_train=config.get("n_train"),
             n=n,

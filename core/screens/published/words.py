@@ -11,8 +11,7 @@ from core.published import DEFINITIONS, PublishedNumber, definition
 from core.screens.kit.numbers import THIN
 
 DATA: Final[Mapping[str, str]] = {
-    **{key: DATASETS[key].label for key in ("cifar10", "cifar100", "tiny_imagenet")},
-    "imagenet": "ImageNet",
+    **{key: DATASETS[key].label for key in ("cifar10", "cifar100", "tiny_imagenet", "imagenet")},
     "20newsgroups": "20 Newsgroups",
     "sst_binary": "SST, two classes",
     "ag_news": "AG News",

@@ -160,8 +160,8 @@ def test_catalogue_and_splits_open_without_torch() -> None:
 
 def test_names_are_checked() -> None:
     assert checked_data("cifar10") == "cifar10"
-    with pytest.raises(UsageError, match="'imagenet'; use digits, cifar10") as excinfo:
-        checked_data("imagenet")
+    with pytest.raises(UsageError, match="'mnist'; use digits, cifar10") as excinfo:
+        checked_data("mnist")
     assert excinfo.value.code == "SETTING"
 
 
@@ -171,6 +171,7 @@ def test_films_are_multilabel_and_only_folders_must_be_named() -> None:
     assert films == ["chestxray14", "phantom"]
     assert [name for name, entry in DATASETS.items() if entry.needs_root] == [
         "tiny_imagenet",
+        "imagenet",
         "folder",
         "chestxray14",
     ]

@@ -264,8 +264,8 @@ WRONG = [
     ("schedule.drops", ["0.5"], "give ascending numbers between 0 and 1"),
     (
         "preset",
-        "imagenet",
-        "use one of cifar, tiny_imagenet, chexnet, chexnet_fcl, newsgroups, or null",
+        "mnist",
+        "use one of cifar, tiny_imagenet, imagenet, chexnet, chexnet_fcl, newsgroups, or null",
     ),
     ("preset", [], "give text or null"),
     ("preset", {}, "give text or null"),
@@ -361,6 +361,15 @@ def test_more_updates_than_a_history_holds_are_refused_before_a_training_begins(
     with pytest.raises(UsageError, match=r"133,400 updates of 15 bins exceed .* 2,000,000 rows"):
         check_updates(config, 1_333 * 64 + 1)
     check_updates(from_json(LEAST), 10**9)
+
+
+def test_imagenet_is_trained_as_printed():
+    config = from_json(LEAST | {"preset": "imagenet"})  # Ghosh et al. 2022, appendix D
+    assert (config.epochs, config.batch_size) == (90, 128)
+    assert config.optimizer == OptimizerConfig("sgd", lr=0.01, momentum=0.9, weight_decay=1e-4)
+    assert (config.reduction, config.clip_norm, config.keep) == ("mean", None, "last")
+    rates = [config.lr(epoch) for epoch in range(90)]
+    assert rates == pytest.approx([0.01] * 30 + [0.001] * 30 + [0.0001] * 30, rel=1e-12)
 
 
 def test_focal_calibration_loss_trains_chexnet_as_printed():
@@ -521,7 +530,7 @@ def test_settings_of_texts_come_back():
         ({"text": {"left_out": [1]}}, "text.left_out"),
         ({"text": {"embeddings": "a\0b"}}, "text.embeddings is"),
         ({"text": {"strip": "none"}}, "text.strip is 'none'"),
-        ({"data": "imagenet"}, "No data set is called 'imagenet'"),
+        ({"data": "mnist"}, "No data set is called 'mnist'"),
     ],
 )
 def test_what_texts_cannot_be_trained_with_is_refused(changes, what):

@@ -6,8 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from torchvision.transforms import RandomResizedCrop
 
-from core.training.images import Augmentation, Normalise
+from core.training.images import AREA, RATIO, Augmentation, Normalise, RandomCrops
 
 CPU = torch.device("cpu")
 
@@ -195,3 +196,54 @@ def test_an_even_grey_stays_even_at_any_size():
     for size in ((9, 7), (4, 4), (33, 21)):
         found = Normalise(MEAN, STD, size, CPU)(image)[0].flatten(1).numpy()
         np.testing.assert_allclose(found, np.repeat(wanted[:, None], found.shape[1], 1), atol=2e-6)
+
+
+# Random parts -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_a_part_of_the_shown_size_is_cut_out_as_it_is(mirrored):
+    images = pictures(2, 3, 8, 8)
+    sides, centres = torch.tensor([[0.5, 0.25]] * 2), torch.tensor([[0.5, 0.375]] * 2)
+    draws = RandomCrops(sides, centres, torch.tensor([mirrored] * 2), (2, 4))
+    cut = images[:, :, 2:4, 2:6].float()  # rows 0.25 to 0.5, columns 0.25 to 0.75
+    torch.testing.assert_close(draws.apply(images), cut.flip(-1) if mirrored else cut)
+
+
+def test_a_smaller_part_is_enlarged_bilinearly():
+    images = pictures(1, 1, 8, 8)
+    draws = RandomCrops(
+        torch.full((1, 2), 0.5), torch.full((1, 2), 0.5), torch.zeros(1) > 0, (7, 7)
+    )
+    part = Image.fromarray(images[0, 0].numpy()).resize(
+        (7, 7), Image.Resampling.BILINEAR, box=(2, 2, 6, 6)
+    )
+    inner = (slice(1, 6), slice(1, 6))  # Pillow takes other edges, and rounds twice
+    found = draws.apply(images)[0, 0]
+    np.testing.assert_allclose(found[inner], np.asarray(part, float)[inner], atol=1.01)
+
+
+def test_random_parts_lie_inside_and_have_the_areas_and_ratios_of_torchvision():
+    draws = RandomCrops.of(4_000, size=(7, 7), generator=generator(0))
+    low, high = draws.centres - draws.sides / 2, draws.centres + draws.sides / 2
+    assert low.min() >= -1e-6
+    assert high.max() <= 1 + 1e-6
+    areas, ratios = draws.sides.prod(1), draws.sides[:, 0] / draws.sides[:, 1]
+    assert AREA[0] <= areas.min() <= areas.max() <= AREA[1] + 1e-6
+    assert RATIO[0] - 1e-6 <= ratios.min() <= ratios.max() <= RATIO[1] + 1e-6
+    assert abs(draws.mirrored.float().mean() - 0.5) < 0.04
+    square, theirs = torch.zeros(1, 1_000, 1_000), []
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        for _ in range(4_000):
+            *_, height, width = RandomResizedCrop.get_params(square, AREA, RATIO)
+            theirs.append((height * width / 1e6, width / height))
+    for found, expected in zip((areas, ratios), np.transpose(theirs), strict=True):
+        error = np.std(expected) * np.sqrt(2 / 4_000)
+        assert abs(float(found.mean()) - expected.mean()) < 4 * error
+
+
+def test_the_middle_of_larger_images_is_shown():
+    images = pictures(2, 3, 8, 8)
+    found = Normalise(MEAN, STD, (6, 6), CPU, middle=(6, 6))(images)
+    torch.testing.assert_close(found, Normalise(MEAN, STD, (6, 6), CPU)(images[..., 1:7, 1:7]))
