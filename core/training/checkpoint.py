@@ -4,12 +4,14 @@ Written beside and renamed once they are on the disk, so a process that is kille
 leaves the one before untouched.
 """
 
+import copy
 import io
 import re
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import torch
@@ -45,6 +47,55 @@ def save(folder: Path, epoch: int, state: State) -> None:
     kept = [file for file in _saved(folder) if file.name <= path.name][-KEPT:]
     for file in set(_saved(folder)) - set(kept):
         file.unlink(missing_ok=True)
+
+
+class CheckpointWriter:
+    """Saves states in a thread, one at a time, so that training goes on meanwhile.
+
+    Leaving it waits for the last one and raises what `save` raised.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._pending: Future[None] | None = None
+
+    def save(self, epoch: int, state: State) -> None:
+        """Begin to save the state after so many epochs, as it is now."""
+        self.wait()
+        self._pending = self._thread.submit(save, self._folder, epoch, _on_host(state))
+
+    def wait(self) -> None:
+        """Wait until what was begun is on the disk; errors as of `save`."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.result()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._thread.shutdown()
+        if kind is None:
+            self.wait()
+
+
+def _on_host(value: Any) -> Any:  # noqa: ANN401  a state, or what stands in one
+    """Return a copy whose tensors lie on the host and are no longer trained."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().to("cpu", copy=True)
+    if isinstance(value, list | tuple):
+        return type(value)(map(_on_host, value))
+    if not isinstance(value, Mapping):
+        return value
+    copied: Any = copy.copy(value)  # with the versions that torch notes beside a network's tensors
+    for key, inner in value.items():
+        copied[key] = _on_host(inner)
+    return copied
 
 
 def newest(folder: Path) -> State | None:

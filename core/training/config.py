@@ -50,6 +50,7 @@ LATER: Final[JsonObject] = {
     "test_curves": False,
     "last_batch": "keep",
 }
+NOT_DECIDING: Final = frozenset({"name", "data_root", "checkpoint_every"})
 LATER_SCHEDULE: Final[JsonObject] = {"patience": 5}
 MAX_NAME, MAX_BATCH = 300, 65_536
 
@@ -232,6 +233,15 @@ class TrainConfig:
         str,
         Field("Last batch", "An epoch's, where it is smaller: papers keep it.", choices=LAST_BATCH),
     ] = "keep"
+    checkpoint_every: Annotated[
+        int,
+        Field(
+            "Checkpoint interval",
+            "Epochs; one is also saved at the end and where a training stops.",
+            low=1,
+            high=10_000,
+        ),
+    ] = 1
 
     def __post_init__(self) -> None:
         """Refuse settings outside their range, naming the value."""
@@ -287,7 +297,7 @@ class TrainConfig:
     @property
     def digest(self) -> str:
         """Digest of all that decides the numbers; a name or a folder does not."""
-        decides = {key: v for key, v in self.to_json().items() if key not in {"name", "data_root"}}
+        decides = {key: v for key, v in self.to_json().items() if key not in NOT_DECIDING}
         decides = _without(decides, LATER | {"text": codec.to_json(TextConfig())})
         decides["schedule"] = _without(decides["schedule"], LATER_SCHEDULE)
         return digest(repr(sorted(decides.items())))

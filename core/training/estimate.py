@@ -91,6 +91,7 @@ def basis(config: TrainConfig) -> TrainConfig:
         compile="off",
         test_curves=False,
         last_batch="keep",
+        checkpoint_every=1,
         text=replace(config.text, embeddings=None, left_out=(), strip="all"),
     )
 
@@ -112,7 +113,7 @@ def seconds(speed: Speed, config: TrainConfig) -> float | None:
         updates_last = every is None or (epoch + 1) * n_batches % every == 0
         n_evaluated += schedule.n_updates(epoch, n_batches) + (not updates_last)
     trained, evaluated = speed.trained * config.devices, speed.evaluated * config.devices
-    epochs = config.epochs * (n_train / trained + speed.epoch_s)
+    epochs = config.epochs * (n_train / trained + speed.epoch_s / config.checkpoint_every)
     n_tested = 1 + config.test_curves * config.epochs
     n_rows = n_evaluated * sizes["val"] + n_tested * sizes["test"]
     return speed.start_s + epochs + n_rows / evaluated

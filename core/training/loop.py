@@ -338,24 +338,29 @@ def train(
     parts.fabric.barrier()
     training, images = 0.0, 0
     pace = TrainingProgress(parts, folder) if leads else None
-    while parts.epoch < config.epochs:
-        sums, updates, logits, spent = _epoch(parts, pace)
-        training, images = training + spent, images + sums.n_rows
-        epoch = _record(parts, sums, updates, logits)
-        epoch.metrics |= {"seconds": spent, "images_per_second": sums.n_rows / spent}
-        epoch.metrics[threads.METRIC] = torch.get_num_threads()
-        parts.epoch += 1
-        parts.note(epoch.metrics)
-        if leads:
-            keeps = 4 * logits.numel() * config.epochs <= VALIDATION_BYTES
-            folder.record(epoch, logits.float().cpu().numpy() if keeps else None)
-            checkpoint.save(folder.checkpoints, parts.epoch, parts.state())
-            rows = "texts" if config.of_texts else "images"
-            LOG.info(_line(parts.epoch, config.epochs, epoch.metrics, rows))
-        late = seconds is not None and time.monotonic() - began >= seconds
-        late = late or progress.is_asked(folder.path)
-        if parts.fabric.broadcast(late):  # ranks end together; each waits here for the first
-            break
+    with checkpoint.CheckpointWriter(folder.checkpoints) as writer:
+        while parts.epoch < config.epochs:
+            sums, updates, logits, spent = _epoch(parts, pace)
+            training, images = training + spent, images + sums.n_rows
+            epoch = _record(parts, sums, updates, logits)
+            epoch.metrics |= {"seconds": spent, "images_per_second": sums.n_rows / spent}
+            epoch.metrics[threads.METRIC] = torch.get_num_threads()
+            parts.epoch += 1
+            parts.note(epoch.metrics)
+            if leads:
+                writer.wait()
+                keeps = 4 * logits.numel() * config.epochs <= VALIDATION_BYTES
+                folder.record(epoch, logits.float().cpu().numpy() if keeps else None)
+                rows = "texts" if config.of_texts else "images"
+                LOG.info(_line(parts.epoch, config.epochs, epoch.metrics, rows))
+            late = seconds is not None and time.monotonic() - began >= seconds
+            # ranks end together, as the first does
+            late = parts.fabric.broadcast(late or progress.is_asked(folder.path))
+            ends = late or parts.epoch == config.epochs
+            if leads and (ends or parts.epoch % config.checkpoint_every == 0):
+                writer.save(parts.epoch, parts.state())
+            if late:
+                break
     rate = images / training if training else None
     return TrainingOutcome(parts.epoch == config.epochs, time.monotonic() - began, rate)
 

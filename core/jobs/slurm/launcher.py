@@ -32,7 +32,7 @@ class SlurmLauncher:
         Promise.PAUSE: "Pausing the queue does not stop jobs on the cluster.",
         Promise.ONE_START: (
             "A training that the cluster stops, at its time limit or for other jobs, is queued "
-            "again. It continues from its last checkpoint, so up to one epoch is trained twice."
+            "again. It continues from its last checkpoint; what was trained since is trained twice."
         ),
         Promise.TREE: (
             "Processes on nodes other than the first may outlive a cancelled job by some seconds. "

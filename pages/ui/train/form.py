@@ -273,5 +273,6 @@ def _submission() -> None:
             width=330,
             help="Adds one training with each loss, at its defaults, to the same submission.",
         )
-        for name in ("priority", "minutes", "devices", "deterministic", "compile", "test_curves"):
+        for name in ("priority", "minutes", "devices", "deterministic", "compile", "test_curves",
+                     "checkpoint_every"):  # fmt: skip
             FORM.draw(name)

@@ -2,13 +2,15 @@
 
 `python -m tests.core.training.saver loop` reads folders from stdin, a line each. For each it forks
 a child that goes on from the newest checkpoint there and saves one after another. Printed are the
-child's pid, then every epoch whose saving has returned, then "dead". Torch is imported once, and
+child's pid, then every epoch whose saving has returned, then "dead". `threaded` in the place of
+`loop` saves in a thread, and prints an epoch once the next is begun. Torch is imported once, and
 never used before a fork.
 """
 
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -29,7 +31,7 @@ def state_of(epoch: int) -> checkpoint.State:
     }
 
 
-def loop() -> None:
+def loop(save_for_ever: Callable[[Path], None]) -> None:
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:
@@ -40,12 +42,27 @@ def loop() -> None:
 
 def save_for_ever(folder: Path) -> None:
     say(os.getpid())
-    found = checkpoint.newest(folder)
-    epoch = found["epoch"] if found else 0
+    epoch = last_epoch(folder)
     while True:
         epoch += 1
         checkpoint.save(folder, epoch, state_of(epoch))
         say(epoch)
+
+
+def save_in_a_thread_for_ever(folder: Path) -> None:
+    say(os.getpid())
+    first = epoch = last_epoch(folder)
+    with checkpoint.CheckpointWriter(folder) as writer:
+        while True:
+            epoch += 1
+            writer.save(epoch, state_of(epoch))
+            if epoch - 1 > first:
+                say(epoch - 1)
+
+
+def last_epoch(folder: Path) -> int:
+    found = checkpoint.newest(folder)
+    return found["epoch"] if found else 0
 
 
 def say(what: object) -> None:
@@ -82,6 +99,8 @@ def fill(folder: Path) -> None:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     if sys.argv[1] == "loop":
-        loop()
+        loop(save_for_ever)
+    elif sys.argv[1] == "threaded":
+        loop(save_in_a_thread_for_ever)
     else:
         fill(Path(sys.argv[2]))

@@ -60,7 +60,7 @@ def test_the_printed_example_is_read_and_comes_back():
     back = config.to_json()
     assert {key: back[key] for key in given_} == given_
     later = {"n_train", "devices", "deterministic", "pretrained", "keep", "text", "compile"}
-    later |= {"test_curves", "last_batch"}
+    later |= {"test_curves", "last_batch", "checkpoint_every"}
     assert set(back) - set(given_) == later
     assert from_json(json.loads(json.dumps(back))) == config
 
@@ -139,6 +139,7 @@ configs = st.fixed_dictionaries(
         "keep": st.sampled_from(list(KEEP)),
         "compile": st.sampled_from(list(COMPILE)),
         "last_batch": st.sampled_from(list(LAST_BATCH)),
+        "checkpoint_every": st.integers(1, 10_000),
     },
 )
 
@@ -456,7 +457,8 @@ def test_a_rate_begins_as_given_and_never_rises(name, epochs, drops, factor):
 
 def test_the_digest_knows_all_that_decides_the_numbers_and_no_more():
     plain = from_json(LEAST).digest
-    assert from_json(LEAST | {"name": "other", "data_root": "/elsewhere"}).digest == plain
+    same = {"name": "other", "data_root": "/elsewhere", "checkpoint_every": 9}
+    assert from_json(LEAST | same).digest == plain
     others = [
         {"loss": {"name": "focal"}},
         {"loss": {"name": "focal", "gamma": 2.0}},

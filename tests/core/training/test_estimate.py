@@ -41,6 +41,11 @@ def test_a_loss_that_asks_the_validation_part_often_takes_longer():
     assert often - once == pytest.approx(30 * 300 / 1000)
 
 
+def test_a_checkpoint_every_other_epoch_takes_half_as_long():
+    spared = seconds(SPEED, config()) - seconds(SPEED, config(checkpoint_every=2))
+    assert spared == pytest.approx(10 * 0.5 / 2)
+
+
 def test_curves_of_the_test_part_take_an_evaluation_an_epoch():
     more = seconds(SPEED, config(test_curves=True)) - seconds(SPEED, config())
     assert more == pytest.approx(10 * 500 / 1000)

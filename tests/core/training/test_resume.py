@@ -16,6 +16,7 @@ from core.training import parts as parts_module
 from core.training.config import from_json
 from core.training.folder import JobFolder
 from core.training.parts import assemble, connect, predict
+from tests.core.training.conftest import SMALL
 
 EVERY = {"loss": {"name": "adafocal", "n_bins": 5, "update_every": 3}}  # 5 batches an epoch
 
@@ -129,6 +130,35 @@ def test_adam_on_a_plateau_resumes_to_the_same_bits_and_the_same_kept_epoch(trai
     parts.take_kept()
     found = parts.loss.answers(predict(parts, parts.data.val), parts.targets["val"])[1]
     assert 1.0 - float(found.double().mean()) == pytest.approx(min(errors))
+
+
+@pytest.mark.usefixtures("keep_all")
+def test_checkpoints_at_an_interval_resume_to_the_same_bits(trainer, tmp_path):
+    """Saved after epochs 2 and 4, at a stop, and at the end; killed after the third."""
+    parts, folder, _ = trainer("through", net=Noisy, epochs=5, checkpoint_every=2, **EVERY)
+    assert sorted(path.name for path in (folder.path / "kept").iterdir()) == ["2", "4", "5"]
+    back = interrupted(folder, tmp_path, "back", 2)
+    with (back.path / "events.jsonl").open("a") as file:
+        file.write(folder.lines()[2] + "\n")  # its checkpoint was not written yet
+    resumed, *_ = trainer("back", net=Noisy, epochs=5, checkpoint_every=2, **EVERY)
+    assert rows(back) == rows(folder)
+    assert checkpoint.checksum(parts.state()) == checkpoint.checksum(resumed.state())
+    every, *_ = trainer("every", net=Noisy, epochs=5, **EVERY)
+    assert checkpoint.checksum(parts.state()) == checkpoint.checksum(every.state())
+    _, stopped, _ = trainer("stopped", epochs=5, checkpoint_every=3, seconds=0.0)
+    assert checkpoint.of_job(stopped)["epoch"] == 1
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_the_training(trainer, tmp_path):
+    config = from_json({**SMALL, "epochs": 3})
+    folder = JobFolder.make(tmp_path / "full", config)
+    folder.checkpoints.write_bytes(b"a file where the folder should be")
+    with pytest.raises(LibraryError, match="The checkpoint of epoch 1 cannot be written") as caught:
+        trainer("full", epochs=3)
+    assert caught.value.code == "LIBRARY_WRITE"
+    assert len(folder.events()) == 1  # ended after the epoch that trained meanwhile
+    with pytest.raises(LibraryError, match="The checkpoint of epoch 1 cannot be written"):
+        trainer("full", epochs=1)  # the last is waited for
 
 
 def fresh_of(part):
