@@ -110,14 +110,14 @@ class Definition:
         Its name where Candor's metric has another, or there is none.
     remark : str
         What the papers leave open, or why nothing corresponds.
-    settings : mapping of str to str
+    settings : mapping of str to str or int
         Of the audit, where its defaults differ.
     """
 
     metric: str = ""
     label: str = ""
     remark: str = ""
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str | int] = field(default_factory=dict)
 
 
 def networks_of(dataset: str) -> dict[str, str]:
@@ -126,6 +126,7 @@ def networks_of(dataset: str) -> dict[str, str]:
 
 
 NO_NORM: Final = "The papers do not state the norm."
+L1: Final = "The papers do not state the norm; by their numbers it is l1."
 FROM_99: Final = "The paper counts confidences above 0.99, Candor from 0.99 on."
 DEFINITIONS: Final[Mapping[str, Definition]] = {
     "ece_ew": Definition("ece", "ECE, equal width", "15 bins of equal width."),
@@ -135,11 +136,11 @@ DEFINITIONS: Final[Mapping[str, Definition]] = {
         "15 bins of equal mass, with the edges of the released code.",
     ),
     "ece_sweep_em": Definition("ece_sweep", "ECE sweep", NO_NORM),
-    "ece_sweep_ew": Definition(
-        label="ECE sweep, equal width", remark="Candor’s sweep has bins of equal mass."
+    "ece_sweep_ew": Definition("ece_sweep_ew", remark=NO_NORM),
+    "ece_debias": Definition("ece_debiased_l1", "Debiased ECE", L1),
+    "ece_debias_30bins": Definition(
+        "ece_debiased_l1", "Debiased ECE, 30 bins", L1, settings={"n_bins": 30}
     ),
-    "ece_debias": Definition(label="Debiased ECE", remark=NO_NORM),
-    "ece_debias_30bins": Definition(label="Debiased ECE, 30 bins", remark=NO_NORM),
     "ece_unspecified": Definition(
         label="ECE, kind not stated", remark="The paper does not state which ECE this is."
     ),

@@ -452,6 +452,8 @@ class Metric:
         Whether tables show it in percent and its differences in points.
     compared : str
         ``shown`` wherever runs are compared, ``on request``, or never.
+    of_print : bool
+        For comparison with papers alone: computed only where it is named, without an interval.
     """
 
     function: Callable[..., float]
@@ -465,6 +467,7 @@ class Metric:
     in_sentence: str = ""
     in_points: bool = False
     compared: str = ""
+    of_print: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

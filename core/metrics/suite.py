@@ -39,7 +39,9 @@ NEEDS_SCORES = "needs full class scores"
 ALL_ANSWERS = "here ece is of the answers"
 POSITIVE = tuple(key for key, metric in METRICS.items() if metric.needs == "positive")
 OF_ANSWERS = ("accuracy", "error", "nll", "brier", "s99_share", "s99_accuracy", "aurc")
-OF_LABELS = {"classwise_ece", "ece_answer"}  # what one label has none of
+OF_PRINT = {key: metric for key, metric in METRICS.items() if metric.of_print}
+DEFAULT = tuple(key for key in METRICS if key not in OF_PRINT)
+OF_LABELS = {"classwise_ece", "ece_answer", *OF_PRINT}  # what one label has none of
 UNAVAILABLE: dict[Task, Mapping[str, str]] = {
     Task.TOP_LABEL: {
         **dict.fromkeys(("nll", "brier", "classwise_ece"), NEEDS_SCORES),
@@ -54,6 +56,7 @@ UNAVAILABLE: dict[Task, Mapping[str, str]] = {
     Task.MULTILABEL: {
         "classwise_ece": "for labels this is the mean ECE over labels: see ece",
         "ece_answer": "labels are not answers of which one is right",
+        **dict.fromkeys(OF_PRINT, "papers print it of answers"),
         **dict.fromkeys(macro.SIGNED, "a mean over labels would hide errors of opposite sign"),
     },
 }
@@ -264,7 +267,7 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
     answered = None
     if predictions.task is Task.BINARY:
         main, answered = _audit_answers(predictions, main, config)
-    metrics = config.metrics or tuple(METRICS)
+    metrics = config.metrics or DEFAULT
     reasons = UNAVAILABLE[predictions.task]
     noted = notices(predictions, nll_clip=config.nll_clip)
     noted += extent_notices(main.groups, predictions)
@@ -339,7 +342,7 @@ def _audit_target(
         prepared = replace(prepared, of=kind, make_mirror=None)
     target_audit = _diagram(prepared, config)
     skip = UNAVAILABLE[predictions.task] if kind is None else OF_LABELS
-    metrics = [m for m in (config.metrics or METRICS) if m not in skip]
+    metrics = [m for m in (config.metrics or DEFAULT) if m not in skip]
     scores = _answer_scores(predictions, config, metrics)
     if predictions.task is Task.BINARY:
         scores |= estimates.discrimination(prepared.ranked, config.level, prepared.of)
@@ -347,6 +350,18 @@ def _audit_target(
             scores |= clinical_scores(prepared, level=config.level)
         if "brier_event" in metrics:
             scores["brier_event"] = _brier_event(scores.get("brier") or _brier(predictions, config))
+    for metric in set(OF_PRINT).intersection(metrics):
+        bins = {"n_bins": config.n_bins} if metric == "ece_debiased_l1" else {}
+        scores[metric] = Score(
+            metric=metric,
+            value=OF_PRINT[metric].function(prepared.ranked, **bins),
+            low=None,
+            high=None,
+            level=config.level,
+            n=prepared.ranked.n,
+            settings={"of": prepared.of, **bins},
+            reason="for comparison with papers: no interval is measured",
+        )
     floors = dict(target_audit.noise_floor)
     for metric, (score, floor) in _errors(predictions, prepared, config, metrics).items():
         scores[metric], floors[metric] = score, floor

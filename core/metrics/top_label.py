@@ -19,6 +19,7 @@ from core.predictions import Outcomes, Predictions, Task
 
 SWEEP_BINS = 1_000  # the search grows with the square of the bins
 Statistic = Callable[[BinSums, float], Float]
+Cuts = Callable[[SortedOutcomes, int], Int]
 
 
 def _per_row(total: npt.NDArray[np.generic], count: Counts) -> Float:
@@ -153,7 +154,25 @@ def ece_debiased(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
     return _value(debiased_gap, ranked, binning.equal_mass_cuts(ranked, n_bins))
 
 
-def sweep_cuts(ranked: SortedOutcomes) -> Int:
+def ece_debiased_l1(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
+    """Return the debiased l1 calibration error over equal-mass bins, in [0, 1].
+
+    Sum of n_b / N (2 |gap_b| - E|gap_b + Z|), not below 0, where Z is normal with mean 0 and the
+    variance of the bin's accuracy: what that chance adds to |gap| is taken off. The released code
+    of Kumar et al. 2019 has the mean of 1,000 draws in the place of the expectation.
+    """
+    from scipy.special import ndtr
+
+    bins = binning.sums(ranked, binning.equal_mass_cuts(ranked, n_bins))
+    gap, accuracy = np.abs(bins.gap / bins.count), bins.hits / bins.count
+    spread = np.sqrt(np.maximum(accuracy * (1.0 - accuracy), 0.0) / bins.count)
+    ratio = np.divide(gap, spread, out=np.full_like(gap, np.inf), where=spread > 0.0)
+    chance = spread * np.sqrt(2.0 / np.pi) * np.exp(-0.5 * ratio**2)
+    folded = chance + gap * (1.0 - 2.0 * ndtr(-ratio))
+    return max(0.0, float((bins.count * (2.0 * gap - folded)).sum() / ranked.total))
+
+
+def sweep_cuts(ranked: SortedOutcomes, cuts_of: Cuts = binning.rank_cuts) -> Int:
     """Return the bins of the sweep: as many as keep their accuracies from ever falling.
 
     From two bins upward, never N; one bin where two already fall (Roelofs et al. 2021). Stops
@@ -161,9 +180,10 @@ def sweep_cuts(ranked: SortedOutcomes) -> Int:
     """
     good = np.array([0, ranked.n])
     for n_bins in range(2, min(round(ranked.total), SWEEP_BINS + 1)):
-        cuts = binning.rank_cuts(ranked, n_bins)
+        cuts = cuts_of(ranked, n_bins)
         hits, count = np.diff(ranked.sum_correct[cuts]), np.diff(ranked.sum_weights[cuts])
-        if np.any(np.diff(hits / count) < 0):
+        filled = count > 0
+        if np.any(np.diff(hits[filled] / count[filled]) < 0):
             break
         good = cuts
     return good
@@ -175,6 +195,14 @@ def ece_sweep(ranked: SortedOutcomes) -> float:
     In [0, 1]; l1. Roelofs et al. 2021, with the authors' assignment of ranks to bins.
     """
     return _value(weighted_gap, ranked, sweep_cuts(ranked))
+
+
+def ece_sweep_ew(ranked: SortedOutcomes) -> float:
+    """Return the ECE over the largest number of equal-width bins with monotone accuracy.
+
+    In [0, 1]; l1. Roelofs et al. 2021; empty bins are passed over.
+    """
+    return _value(weighted_gap, ranked, sweep_cuts(ranked, binning.equal_width_cuts))
 
 
 def ks(ranked: SortedOutcomes) -> float:

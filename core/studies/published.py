@@ -102,6 +102,6 @@ def _score(rows: Predictions, definition: Definition) -> tuple[Score | None, str
     return score, "" if score else audit.unavailable.get(definition.metric, "")
 
 
-def config(metric: str, settings: Mapping[str, str]) -> AuditConfig:
+def config(metric: str, settings: Mapping[str, str | int]) -> AuditConfig:
     """Return the audit of one metric under the settings of its definition."""
     return replace(AuditConfig(metrics=(metric,)), **settings)  # type: ignore[arg-type]

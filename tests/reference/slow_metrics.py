@@ -84,6 +84,19 @@ def equal_mass_bins(confidence, correct, n_bins):
     return _cut_at(tie_groups(confidence, correct), wanted)
 
 
+def ece_debiased_l1(confidence, correct, *, n_bins=15):
+    """By a sum over a fine grid of the normal density in place of the closed form."""
+    total = 0.0
+    for rows in equal_mass_bins(confidence, correct, n_bins):
+        share, own = sum(y for _, y in rows) / len(rows), abs(gap(rows))
+        spread = math.sqrt(share * (1 - share) / len(rows))
+        steps = [k / 1000 for k in range(-8000, 8001)]
+        weights = [math.exp(-z * z / 2) for z in steps]
+        chance = math.fsum(w * abs(own + spread * z) for w, z in zip(weights, steps, strict=True))
+        total += len(rows) / len(confidence) * (2 * own - chance / math.fsum(weights))
+    return max(0.0, total)
+
+
 def sweep_bins(confidence, correct):
     n = len(confidence)
     groups = tie_groups(confidence, correct)
@@ -172,6 +185,22 @@ def ece_debiased(confidence, correct, *, n_bins=15):
 
 def ece_sweep(confidence, correct):
     return _weighted(sweep_bins(confidence, correct))
+
+
+def ece_sweep_ew(confidence, correct):
+    rows, n = sorted(zip(confidence, correct, strict=True)), len(confidence)
+    good = [rows]
+    for n_bins in range(2, n):
+        edges = [k / n_bins for k in range(n_bins + 1)]
+        bins = [
+            [r for r in rows if low < r[0] <= high or (r[0] == low == 0.0)]
+            for low, high in pairwise(edges)
+        ]
+        shares = [sum(y for _, y in of) / len(of) for of in bins if of]
+        if any(b < a for a, b in pairwise(shares)):
+            break
+        good = bins
+    return _weighted(good)
 
 
 def ks(confidence, correct):

@@ -83,6 +83,24 @@ def test_the_sweep_never_has_a_bin_for_every_row(confidence, correct, expected):
     assert top_label.ece_sweep(ranked(confidence, correct)) == pytest.approx(expected)
 
 
+def test_the_sweep_of_equal_width_stops_where_accuracy_falls():
+    # halves: 1 of 2 right in both, go on; thirds: 0, 1 and 1/2, stop: (|.55 - 1| + |1.7 - 1|) / 4
+    rows = ranked([0.1, 0.45, 0.8, 0.9], [0, 1, 1, 0])
+    assert top_label.ece_sweep_ew(rows) == pytest.approx(0.2875)
+    # of thirds the middle one is empty, and accuracy does not fall from 0 to 1
+    rows = ranked([0.05, 0.06, 0.9, 0.95], [0, 0, 1, 1])
+    assert top_label.sweep_cuts(rows, binning.equal_width_cuts).tolist() == [0, 2, 2, 4]
+
+
+def test_chance_is_taken_off_the_l1_error():
+    # one bin: gap .4, deviation sqrt(.25 / 4) = .25; E|.4 + .25 Z| = .25 sqrt(2/pi) exp(-1.28)
+    # + .4 (1 - 2 * .054799) = .05546 + .35616; 2 * .4 less that
+    rows = ranked([0.9] * 4, [0, 0, 1, 1])
+    assert top_label.ece_debiased_l1(rows) == pytest.approx(0.38838, abs=5e-6)
+    assert top_label.ece_debiased_l1(ranked([0.9] * 4, [1] * 4)) == pytest.approx(0.1)  # no chance
+    assert top_label.ece_debiased_l1(ranked([0.5] * 4, [0, 0, 1, 1])) == 0.0
+
+
 def test_reference_edges_leave_out_the_least_confident_row():
     cuts = binning.interpolated_cuts(ranked(np.linspace(0.1, 0.9, 600)), 15)
     np.testing.assert_array_equal(np.diff(cuts), [40] * 14 + [39])

@@ -99,7 +99,7 @@ def equal_tables(first, second):
 def test_audit_holds_every_metric_or_says_why_not(task):
     audit = suite.audit(FILES[task](), QUICK)
     assert (audit.task, audit.n) == (task, 400)
-    assert set(audit.main.metrics) | set(audit.unavailable) == set(METRICS)
+    assert set(audit.main.metrics) | set(audit.unavailable) == set(suite.DEFAULT)
     assert not set(audit.main.metrics) & set(audit.unavailable)
     for target in (audit.main, *audit.labels):
         for name, score in target.metrics.items():
@@ -1043,3 +1043,21 @@ def test_a_rare_event_that_did_not_come_by_chance_casts_no_doubt_on_the_labels(r
     assert "CLASS_ABSENT" in codes(found)
     assert ("ALWAYS_RIGHT" in codes(found)) == (risk == 0.01)
     assert ("the labels the truth" in found.main.verdict.text) == (risk == 0.01)
+
+
+@pytest.mark.parametrize("name", ["multiclass", "binary", "top_label", "multilabel"])
+def test_what_only_papers_print_is_computed_where_it_is_named(name):
+    of_print = ("ece_debiased_l1", "ece_sweep_ew")
+    rows = FILES[name]()
+    assert not set(of_print) & set(suite.audit(rows, QUICK).main.metrics)
+    named = suite.audit(rows, replace(QUICK, metrics=of_print, n_bins=30))
+    if name == "multilabel":
+        assert not set(of_print) & set(named.main.metrics)
+        assert set(of_print) <= set(named.unavailable)
+        return
+    ranked = SortedOutcomes.of(rows.outcomes(rows.default_target))
+    debiased, sweep = (named.main.metrics[metric] for metric in of_print)
+    assert debiased.value == METRICS["ece_debiased_l1"].function(ranked, n_bins=30)
+    assert sweep.value == METRICS["ece_sweep_ew"].function(ranked)
+    assert (debiased.low, sweep.high) == (None, None)
+    assert debiased.settings["n_bins"] == 30
