@@ -16,12 +16,13 @@ from core.screens.kit.run_marks import RunMark
 from core.screens.kit.text import clean, safe, short
 from core.screens.kit.theme import Theme, axis, layout
 
-ROW_PX = 30
+ROW_PX = 36
 THIN_ROW = 0.2  # of a row, where a run is drawn without its name
 CURVES_PX = 250
 MARGINS = {"l": 40, "r": 40, "t": 26, "b": 34}  # of the curves
 LETTER_PX = 20
 NAME_CHARACTERS = 19  # of a line
+SIDE_PX = 110  # beside the plot, for what lies left and right of zero
 DARK_LETTERS = {"light": {1, 2}, "dark": set(range(6))}  # badges light enough for dark letters
 
 
@@ -66,17 +67,22 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
     at, total = _middles(rows), sum(map(_height, rows))
     marked = [(row, row.mark, y) for row, y in zip(rows, at, strict=True) if row.mark]
     settings = layout(theme, forest_px(len(marked), len(rows) - len(marked)))
-    settings["margin"] = {"l": 152, "r": 150, "t": 26, "b": 34}
+    # As wide as the text beside the plot, so that a phone has room for the plot
+    names = {row.name: _two_lines(row.name) for row, _, _ in marked}
+    longest = max((len(line) for name in names.values() for line in name.split("<br>")), default=0)
+    printed = max((len(row.interval) for row, _, _ in marked), default=0)
+    left, right = max(SIDE_PX, 28 + 13 * longest // 2), max(SIDE_PX, 30 + 6 * printed)
+    settings["margin"] = {"l": left, "r": right, "t": 26, "b": 34}
     low = min([0.0, *(row.low for row in rows)])
     high = max([0.0, *(row.high for row in rows)])
     pad = 0.06 * (high - low or 1.0)
     reach = [low - pad, high + pad]
-    settings["xaxis"] = axis(theme, range=reach, nticks=4, tickangle=0, tickformat="~g")
+    settings["xaxis"] = axis(theme, range=reach, nticks=3, tickangle=0, tickformat="~g")
     settings["yaxis"] = axis(
         theme,
         range=[total - 0.5, -0.5],
         tickvals=[y for _, _, y in marked],
-        ticktext=[_two_lines(row.name) for row, _, _ in marked],
+        ticktext=[names[row.name] for row, _, _ in marked],
         ticklabelstandoff=28,
         tickfont={"size": 12.5, "color": theme.ink},
         showgrid=False,
@@ -322,10 +328,12 @@ def _row_traces(row: ForestRow, mark: RunMark, at: float, theme: Theme) -> list[
 
 def _printed(row: ForestRow, at: float, theme: Theme) -> dict[str, Any]:
     return {
-        "text": f"<b>{row.words}</b> ({row.interval})",
+        "text": f"<b>{row.words}</b><br>({row.interval})",
         "xref": "paper",
-        "x": 1.02,
+        "x": 1,
+        "xshift": 8,
         "y": at,
+        "align": "left",
         "xanchor": "left",
         "showarrow": False,
         "font": {"size": 12.5, "color": theme.ink},

@@ -22,6 +22,8 @@ THINNEST = 0.004  # a bin of tied confidences has no width but is still a bar
 
 ODDS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)  # ticks
 CLOSEST = 1e-5  # that an axis in log odds comes to 0 and 1
+BREAK = np.log(2) / 2  # log odds from the end of such an axis: half of what lies free there
+TICK_ROOM = 0.09  # of the axis, between its end and the next tick
 
 
 def diagram(
@@ -91,11 +93,14 @@ def diagram(
     figure.add_trace(histogram)
     top = figure.layout.yaxis2.range[1]
     _mark_means(figure, bins, theme, words, 10.0**top if log_counts else top)
-    return _in_log_odds(figure, bins) if log_odds else figure
+    return _in_log_odds(figure, bins, theme) if log_odds else figure
 
 
-def _in_log_odds(figure: go.Figure, bins: BinTable) -> go.Figure:
-    """Return a diagram with axes in log odds; what lies at 0 or 1 stands at an end of them."""
+def _in_log_odds(figure: go.Figure, bins: BinTable, theme: Theme) -> go.Figure:
+    """Return a diagram with axes in log odds.
+
+    What lies at 0 or 1 stands at an end of them, behind a dotted line where the axis is broken.
+    """
     at, inner = filled(bins), _inside(bins)
     if not inner.size:
         return figure
@@ -122,14 +127,28 @@ def _in_log_odds(figure: go.Figure, bins: BinTable) -> go.Figure:
         trace.x = odds(x)
     for shape in figure.layout.shapes:
         shape.update(x0=float(odds(shape.x0)), x1=float(odds(shape.x1)))
-    ticks = [share for share in ODDS if low <= share <= high]
+    ends = odds([low, high])
+    dots = np.concatenate([bins.confidence[at], bins.accuracy[at]])
+    ticks = {float(odds(share)): share for share in ODDS if low <= share <= high}
+    piled = []
+    for end, share, inwards in ((ends[0], 0.0, BREAK), (ends[1], 1.0, -BREAK)):
+        if (np.abs(dots - share) <= CLOSEST).any():
+            room = TICK_ROOM * (ends[1] - ends[0])
+            ticks = {place: tick for place, tick in ticks.items() if abs(place - end) > room}
+            ticks[float(end)] = share
+            line = {"color": theme.quiet, "width": 1, "dash": "dot"}
+            figure.add_vline(end + inwards, line=line)
+            figure.add_hline(end + inwards, line=line)
+            piled.append(f"{100 * share:g}")
     for ruler in (figure.layout.xaxis, figure.layout.yaxis):
         ruler.update(
-            range=odds([low, high]).tolist(),
-            tickvals=odds(ticks).tolist(),
-            ticktext=[f"{100 * share:g}" for share in ticks],
+            range=ends.tolist(),
+            tickvals=list(ticks),
+            ticktext=[f"{100 * share:g}" for share in ticks.values()],
             title={"text": f"{ruler.title.text}, %, log odds"},
         )
+    if piled:
+        figure.layout.xaxis.title.text += f"; {' and '.join(piled)} set apart"
     return figure
 
 

@@ -135,7 +135,8 @@ def three_span(value: float | None, low: float | None, high: float | None) -> st
     """Return the interval of a number written by `three`, with the same decimals."""
     if not (known(low) and known(high)):
         return ""
-    return f"{three(low, value)} to {three(high, value)}"
+    start, end, _ = three_alike((low, high, value))
+    return f"{start} to {end}"
 
 
 def two(value: float, *, signed: bool = False) -> str:

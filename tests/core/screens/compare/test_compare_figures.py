@@ -49,7 +49,7 @@ def test_names_and_differences_stand_beside_the_plot_as_text():
     figure = drawn()
     assert figure.layout.yaxis.ticktext == ("decided", "&lt;b&gt;tied&lt;/b&gt;")
     texts = [one.text for one in figure.layout.annotations]
-    assert "<b>tie</b> (−0.5 to +1.5)" in texts
+    assert "<b>tie</b><br>(−0.5 to +1.5)" in texts
     assert "<b>B</b>" in texts
     assert "◂ smaller error" in texts
 

@@ -226,8 +226,16 @@ def test_axes_in_log_odds_keep_every_number_and_hold_what_lies_at_the_ends():
     middle, half = np.array(bars.x), np.array(bars.width) / 2
     assert share(middle - half) == pytest.approx(np.clip(bins.low, low, high))
     assert share(middle + half) == pytest.approx(np.clip(bins.high, low, high))
-    written = [float(text) / 100 for text in figure.layout.xaxis.ticktext]
-    assert share(figure.layout.xaxis.tickvals) == pytest.approx(written)
+    ruler = figure.layout.xaxis
+    written = dict(zip(map(float, ruler.ticktext), share(ruler.tickvals), strict=True))
+    # 0 and 100 are marked, each behind a dotted line that nothing inside (0, 1) lies beyond
+    assert (written.pop(0.0), written.pop(100.0)) == pytest.approx((low, high))
+    assert list(written.values()) == pytest.approx([tick / 100 for tick in written])
+    inside = [bins.confidence, bins.accuracy[1:3]]
+    first, last = share([line.y0 for line in figure.layout.shapes if line.y0 == line.y1])
+    assert low < first < min(map(np.min, inside))
+    assert max(map(np.max, inside)) < last < high
+    assert ruler.title.text.endswith("log odds; 0 and 100 set apart")
     plain = diagram(bins, LIGHT)
     assert plain.layout.xaxis.range == (0, 1)
 
@@ -245,5 +253,7 @@ def test_narrow_bins_next_to_one_stand_at_their_own_place_in_log_odds():
     figure = diagram(tied, LIGHT, log_odds=True)
     bars = next(t for t in figure.data if t.name == "images")
     assert bars.width[2] == pytest.approx(0.004 * np.ptp(figure.layout.xaxis.range))
+    assert "0" not in figure.layout.xaxis.ticktext  # nothing lies at either end
+    assert "apart" not in figure.layout.xaxis.title.text
     assert has_log_odds(bins)
     assert not has_log_odds(bins_of([10, 20], [0.0, 1.0], [0.0, 1.0]))

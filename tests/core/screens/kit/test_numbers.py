@@ -40,6 +40,7 @@ T = "\u202f"
         (numbers.three(3e-8, 0.5), "0.000"),
         (numbers.three(6e-7), "0.000001"),
         (numbers.three_span(0.257, 0.2361, 0.276), "0.236 to 0.276"),
+        (numbers.three_span(0.086, 0.0524, 0.1231), "0.052 to 0.123"),
         (numbers.two(-0.7249), "−0.72"),
         (numbers.two(0.25, signed=True), "+0.25"),
         (numbers.two(-0.004, signed=True), "0.00"),
