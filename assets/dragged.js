@@ -29,10 +29,18 @@ function move({ figure, layout, last }, step) {
   window.Plotly.update(plot, at(last, step, true), at(layout, step), [plot.data.length - 1]);
 }
 
+// A figure that two sliders move waits for the server once one of them was let go: what the other
+// was sent ahead is of the step before.
+function plots({ figures }) {
+  const places = figures.map(({ figure }) => `.c-plot[data-figure="${figure}"]`);
+  return places.map((place) => document.querySelector(place)).filter((plot) => plot);
+}
+
 function show(box, step) {
-  const { written, said, texts, filled, figures } = box.data;
+  const { label, written, said, texts, filled, figures } = box.data;
   box.querySelector("output").textContent = written[step];
   box.querySelector("input").setAttribute("aria-valuetext", said[step]);
+  if (plots(box.data).some((plot) => (plot.dataset.waitsFor || label) !== label)) return;
   for (const [selector, values] of Object.entries(texts)) write(selector, values[step]);
   for (const [selector, { values, kinds }] of Object.entries(filled)) {
     fill(selector, values[step], kinds);
@@ -48,7 +56,9 @@ function listen(box, input) {
   };
   const tell = () => {
     box.held = false;
-    if (input.valueAsNumber !== box.at) box.tell((box.at = box.told = input.valueAsNumber));
+    if (input.valueAsNumber === box.at) return;
+    for (const plot of plots(box.data)) plot.dataset.waitsFor = box.data.label;
+    box.tell((box.at = box.told = input.valueAsNumber));
   };
   input.addEventListener("pointerdown", hold);
   input.addEventListener("keydown", hold);
@@ -60,7 +70,12 @@ function listen(box, input) {
 
 // What the server draws at a step that was left meanwhile is passed over.
 function take(box, input, step) {
-  if (box.told === step) box.told = undefined;
+  if (box.told === step) {
+    box.told = undefined;
+    for (const { dataset } of plots(box.data)) {
+      if (dataset.waitsFor === box.data.label) delete dataset.waitsFor;
+    }
+  }
   if (box.held || box.told !== undefined || box.at === step) return;
   input.value = box.at = step;
 }

@@ -61,7 +61,7 @@ ELSEWHERE: Final = {"cross-site", "same-site"}  # Sec-Fetch-Site of what another
 MEDIA: Final = "/media/"
 # Of a login, kept for its end. Proxies refuse more than 8 KiB of cookies.
 MAX_TOKEN: Final = 2_000  # characters
-PAGE: Final = re.compile(r"/(?!_)[^/.]+")  # of one part, and no file of Streamlit
+PAGE: Final = re.compile(r"/(?!_|auth/|component/|media/|static/)[^.]+")  # and nothing of Streamlit
 UPLOAD: Final = re.compile(r"/_stcore/upload_file/(?P<session>[^/]+)/[^/]+/?\Z")
 # Streamlit's page needs inline styles and scripts, code from strings for its components, and blobs
 # for downloads. Nothing comes from another server or goes to one, and nobody may frame the page.
@@ -104,7 +104,7 @@ NO_PAGE: Final = (
     '</title><meta name="viewport" content="width=device-width"><meta name="color-scheme" '
     'content="light dark"></head><body style="font: 17px/1.5 sans-serif; margin: 12vh 8vw">'
     "<h1>There is no page “{}” here.</h1><p>The link may be mistyped, or from another version. "
-    '<a href="./">Open your runs</a>.</p></body></html>'
+    '<a href="{}">Open your runs</a>.</p></body></html>'
 )
 OLD_COOKIE: Final = re.compile(r"_streamlit_user(_tokens)?_[0-9]+")
 _ASKING: Final[set[str]] = set()  # sessions that were shown a drop zone
@@ -241,8 +241,8 @@ class Guard:
         elif upload and scope["method"] == "PUT":
             await self._upload(upload["session"], scope, receive, send)
         elif _leads_nowhere(scope):
-            path = escape(scope["path"].strip("/")[:80])
-            await HTMLResponse(NO_PAGE.format(path), 404)(scope, receive, send)
+            path, up = escape(scope["path"].strip("/")[:80]), "../" * (scope["path"].count("/") - 1)
+            await HTMLResponse(NO_PAGE.format(path, up or "./"), 404)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 

@@ -23,6 +23,17 @@ from tests.e2e.test_dragged import COUNT_SENT
 
 pytestmark = pytest.mark.e2e
 OVER = "/posthoc?run=digits-overconfident"
+# What stands under the handles after T was let go elsewhere, and after γ was moved at once.
+MOVE_BOTH = """() => {
+  const said = document.querySelector('.st-key-walk .c-second');
+  const [t, gamma] = ['Temperature T', 'Focal map γ'].map(
+    name => document.querySelector(`input[aria-label="${name}"]`));
+  return [[t, 3], [gamma, 1]].map(([slider, step]) => {
+    slider.value = step;
+    for (const event of ['input', 'change']) slider.dispatchEvent(new Event(event));
+    return said.innerText;
+  });
+}"""
 ROWS = '[aria-label="Scores of the methods"] tbody tr'
 
 
@@ -133,6 +144,14 @@ def test_a_temperature_is_dragged_and_a_correction_kept_and_compared(visit):
     ticks = slider.locator("xpath=following-sibling::datalist").locator("option")
     assert ticks.count() >= 2  # fitted by NLL and by ECE
     gamma = page.get_by_role("slider", name="Focal map γ")
+    at_old_step, shown = page.evaluate(MOVE_BOTH)
+    assert at_old_step == shown  # γ was sent ahead for the temperature before: it waits
+    expect(page).to_have_url(re.compile(r"[?&]g=-?\d"))
+    settled(page)
+    expect(sentence).not_to_have_text(shown)
+    both = re.compile(re.escape(sentence.inner_text()) + "$")
+    expect(gamma).to_have_attribute("aria-valuetext", both)
+    dragged = sentence.inner_text()
     page.evaluate(COUNT_SENT)
     gamma.focus()
     page.keyboard.down("ArrowRight")
@@ -140,7 +159,9 @@ def test_a_temperature_is_dragged_and_a_correction_kept_and_compared(visit):
     assert page.evaluate("window.sent") == 0
     moved = sentence.inner_text()
     page.keyboard.up("ArrowRight")
-    expect(page).to_have_url(re.compile(r"[?&]g=\d"))
+    expect(page.locator('[data-figure="walk"]')).not_to_have_attribute(
+        "data-waits-for", "Focal map γ"
+    )
     settled(page)
     assert sentence.inner_text() == moved
     page.locator('[data-figure="walk"]').hover()
