@@ -33,14 +33,16 @@ PRINT: Final = (
 )
 SQUARE: Final = ("reliability", "roc", "clinic_curve", "clinic_bands")
 SQUARE_PX, SMALL_PX, WIDE_PX = 486, 262, 560
-SMALL_HEIGHT = 240  # a lower figure without a legend is one of several in a row
+SMALL_HEIGHT = 240  # a lower figure is one of several in a row,
+SMALL_ROOM = 100  # unless the words at its sides leave no more than this for its plot
 TEMPLATES = templates(Path(__file__).parent / "templates")
 
 
 def picture(card: FigureCard) -> Drawing:
     """Return the figure of a card as a still drawing, on paper."""
     figure = card.figure("light")
-    small = float(figure.layout.height) < SMALL_HEIGHT
+    sides = figure.layout.margin.l + figure.layout.margin.r
+    small = float(figure.layout.height) < SMALL_HEIGHT and SMALL_PX - sides > SMALL_ROOM
     width = SQUARE_PX if card.key in SQUARE else SMALL_PX if small else WIDE_PX
     return drawn(figure, width)
 

@@ -580,7 +580,7 @@ def _compared(numbers: ReportNumbers, edition: Edition) -> tuple[Section, ...]:
             key=COMPARE,
             title=SECTIONS[COMPARE],
             sentence=view.sentence,
-            cards=tuple(card for card in (view.forest, view.curves) if card is not None),
+            cards=tuple(replace(card, caption="") for card in (view.forest, view.curves) if card),
             tables=(written_scores("", view.table),),
             caption=view.caption,
         ),
