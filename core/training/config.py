@@ -49,6 +49,7 @@ LATER: Final[JsonObject] = {
     "compile": "auto",
     "test_curves": False,
     "last_batch": "keep",
+    "sync_batch_norm": False,
 }
 NOT_DECIDING: Final = frozenset({"name", "data_root", "checkpoint_every"})
 LATER_SCHEDULE: Final[JsonObject] = {"patience": 5}
@@ -242,6 +243,9 @@ class TrainConfig:
             high=10_000,
         ),
     ] = 1
+    sync_batch_norm: Annotated[
+        bool, Field("Batch norm over devices", "Normalises by a batch's rows on all GPUs.")
+    ] = False
 
     def __post_init__(self) -> None:
         """Refuse settings outside their range, naming the value."""

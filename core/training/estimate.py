@@ -92,6 +92,7 @@ def basis(config: TrainConfig) -> TrainConfig:
         test_curves=False,
         last_batch="keep",
         checkpoint_every=1,
+        sync_batch_norm=False,
         text=replace(config.text, embeddings=None, left_out=(), strip="all"),
     )
 

@@ -228,6 +228,8 @@ def assemble(
     """
     seed_all(config.seed, 0, 0)  # epochs count from 1 here
     net, normalise = _network(config, data, fabric.device)
+    if config.sync_batch_norm and config.devices > 1:
+        net = nn.SyncBatchNorm.convert_sync_batchnorm(net)  # type: ignore[no-untyped-call]
     net = net.to(fabric.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = _optimizer(config, net, fabric.device)
     rows = training_rows(config, len(data.train))
@@ -378,6 +380,9 @@ def connect(config: TrainConfig) -> Fabric:
     if accelerator == "cpu" and config.precision in {"16", "tf32"}:
         what = f"Precision is {config.precision} on a CPU"
         raise UsageError("SETTING", what, "use 32 or bf16 there")
+    if accelerator == "cpu" and config.sync_batch_norm and config.devices > 1:
+        what = "sync_batch_norm is on, and PyTorch has it for GPUs alone"
+        raise UsageError("SETTING", what, "turn it off, or train on GPUs")
     if threads.CHOSEN not in os.environ:
         torch.set_num_threads(threads.usual(per_node))
     torch.backends.cudnn.allow_tf32 = config.precision != "32"
@@ -456,7 +461,8 @@ def _share_statistics(fabric: Fabric, net: nn.Module) -> None:
     """Give every rank the first one's running statistics, which are also those of checkpoints."""
     if fabric.world_size > 1:
         for buffer in net.buffers():
-            buffer.copy_(fabric.broadcast(buffer))
+            # Fabric's broadcast pickles it, and each rank would open it on the first one's GPU
+            torch.distributed.broadcast(buffer, src=0)
 
 
 @contextmanager

@@ -274,5 +274,5 @@ def _submission() -> None:
             help="Adds one training with each loss, at its defaults, to the same submission.",
         )
         for name in ("priority", "minutes", "devices", "deterministic", "compile", "test_curves",
-                     "checkpoint_every"):  # fmt: skip
+                     "checkpoint_every", "sync_batch_norm"):  # fmt: skip
             FORM.draw(name)

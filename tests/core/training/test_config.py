@@ -61,6 +61,7 @@ def test_the_printed_example_is_read_and_comes_back():
     assert {key: back[key] for key in given_} == given_
     later = {"n_train", "devices", "deterministic", "pretrained", "keep", "text", "compile"}
     later |= {"test_curves", "last_batch", "checkpoint_every"}
+    later |= {"sync_batch_norm"}
     assert set(back) - set(given_) == later
     assert from_json(json.loads(json.dumps(back))) == config
 
@@ -140,6 +141,7 @@ configs = st.fixed_dictionaries(
         "compile": st.sampled_from(list(COMPILE)),
         "last_batch": st.sampled_from(list(LAST_BATCH)),
         "checkpoint_every": st.integers(1, 10_000),
+        "sync_batch_norm": st.booleans(),
     },
 )
 
@@ -472,6 +474,7 @@ def test_the_digest_knows_all_that_decides_the_numbers_and_no_more():
         {"precision": "bf16"},
         {"precision": "tf32"},
         {"last_batch": "drop"},
+        {"sync_batch_norm": True},
         {"seed": 1},
         {"split_seed": 1},
         {"schedule": {"name": "plateau"}},

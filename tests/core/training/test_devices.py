@@ -1,5 +1,6 @@
 """Precision, devices and kinds of answers that a config can ask for."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,8 +12,8 @@ from core.inference.job import connect as evaluation_connect
 from core.models.layers import SmallCnn
 from core.training import loop, ranks
 from core.training.config import from_json
+from core.training.parts import assemble, predict, training_rows
 from core.training.parts import connect as parts_connect
-from core.training.parts import predict, training_rows
 from tests.core.training.conftest import SMALL
 
 NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -52,6 +53,22 @@ def test_deterministic_kernels_can_be_asked_for(trainer):
 def test_some_precisions_are_for_gpus(precision, trainer):
     with pytest.raises(UsageError, match=f"Precision is {precision} on a CPU; use 32 or bf16"):
         trainer(precision=precision, device="cpu")
+
+
+def test_batch_norm_over_devices_is_for_gpus_and_changes_no_weight(trainer, digits):
+    with pytest.raises(UsageError, match="sync_batch_norm is on, and PyTorch has it for GPUs"):
+        trainer(sync_batch_norm=True, devices=2, device="cpu")
+    one, *_ = trainer(sync_batch_norm=True, model="densenet_small", epochs=1)
+    assert not any(isinstance(part, torch.nn.SyncBatchNorm) for part in one.net.modules())
+    plain, synced = (
+        assemble(replace(one.config, devices=2, sync_batch_norm=sync), digits, one.fabric).net
+        for sync in (False, True)
+    )
+    kinds = {type(part) for part in synced.modules()}
+    assert (torch.nn.SyncBatchNorm in kinds, torch.nn.BatchNorm2d in kinds) == (True, False)
+    before, after = plain.state_dict(), synced.state_dict()
+    assert list(after) == list(before)
+    assert all(torch.equal(after[name], before[name]) for name in before)
 
 
 def test_evaluation_keeps_cudnn_and_leaves_only_tf32_out(trainer):
