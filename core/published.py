@@ -30,6 +30,7 @@ MODELS: Final = {
     "resnet110_released": "resnet110",
     "wrn_26_10_cifar": "wide_resnet_26_10",
     "densenet121_cifar": "densenet121",
+    "text_cnn_released": "gp_cnn",
     "text_cnn": "gp_cnn",
 }
 OF_IMAGENET: Final = {"torchvision:resnet50": "resnet50", "torchvision:densenet121": "densenet121"}

@@ -39,7 +39,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/library": Size(3_350, 15, 39),
     "core/losses": Size(1_900, 13, 9),
     "core/metrics": Size(11_050, 43, 103),
-    "core/models": Size(1_450, 10, 4),
+    "core/models": Size(1_500, 10, 4),
     "core/ood": Size(1_100, 7, 7),
     "core/readers": Size(18_000, 75, 285),
     "core/reports": Size(3_450, 21, 55),

@@ -212,6 +212,13 @@ TEXT_MODELS: Final[dict[str, ModelEntry]] = {
         "Lin et al. 2014; layers as in the 20 Newsgroups script of Kumar et al. 2018",
         2.2,
     ),
+    "text_cnn_released": ModelEntry(
+        "Global-pooling CNN, released",
+        "The same layers as released with Mukhoti et al. 2020: 1,000 places, filled in front, and "
+        "maxima that move on by one; slow without a GPU.",
+        "Released code of Mukhoti et al. 2020",
+        2.2,
+    ),
     "text_mean": ModelEntry(
         "Bag of words",
         "The mean of a text's word vectors, and a linear layer: a baseline that trains in seconds.",

@@ -13,6 +13,7 @@ PADDING: Final = 0  # the number behind the end of a text; it never changes an a
 WIDTH: Final = 128
 WORDS_AT_ONCE: Final = 5
 POOLED: Final = 5
+LENGTH: Final = 1_000  # words of a text in the released form
 DROPPED: Final = 0.3
 SPREAD: Final = 0.1  # standard deviation of word vectors that are drawn
 TOGETHER: Final = 16  # texts of similar length that go through the convolutions at once on a CPU
@@ -80,6 +81,42 @@ class TextCnn(nn.Module):
         return features.amax(dim=2)
 
 
+class TextCnnReleased(nn.Module):
+    """The network of `TextCnn` as Mukhoti et al. released it; parameters as there.
+
+    Convolutions have no padding at the ends of a text, maxima over five places move on by one, and
+    a text stands at the end of LENGTH places, of which those before it have vectors of 0 that are
+    read like words. Of a longer text the last LENGTH words are read.
+
+    References
+    ----------
+    Mukhoti et al. 2020, released code, after the 20 Newsgroups script of Kumar et al. 2018.
+    """
+
+    def __init__(self, n_words: int, dimension: int, n_outputs: int) -> None:
+        super().__init__()
+        self.embedding = _embedding(n_words, dimension)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(before, WIDTH, WORDS_AT_ONCE) for before in (dimension, WIDTH, WIDTH)
+        )
+        self.hidden = nn.Linear(WIDTH, WIDTH)
+        self.dropout = nn.Dropout(DROPPED)
+        self.head = nn.Linear(WIDTH, n_outputs)
+
+    def forward(self, numbers: Tensor) -> Tensor:
+        """Return logits (N, K) of texts (N, length) int64."""
+        lengths = (numbers != PADDING).sum(dim=1, keepdim=True)
+        from_place = torch.arange(LENGTH, device=numbers.device) - LENGTH + lengths
+        aligned = numbers.gather(1, from_place.clamp(min=0)).where(from_place >= 0, PADDING)
+        features = self.embedding(aligned).transpose(1, 2)
+        for place, convolution in enumerate(self.convolutions):
+            features = functional.relu(convolution(features))
+            if place < 2:
+                features = functional.max_pool1d(features, POOLED, stride=1)
+        hidden = functional.relu(self.hidden(features.amax(dim=2)))
+        return self.head(self.dropout(hidden))  # type: ignore[no-any-return]
+
+
 class TextMean(nn.Module):
     """The mean of a text's word vectors, and a linear layer; parameters as of `TextCnn`.
 
@@ -103,6 +140,7 @@ class TextMean(nn.Module):
 
 FORMS: Final[dict[str, Callable[[int, int, int], nn.Module]]] = {
     "text_cnn": TextCnn,
+    "text_cnn_released": TextCnnReleased,
     "text_mean": TextMean,
 }
 
@@ -127,7 +165,7 @@ def build_text(name: str, *, n_words: int, dimension: int, n_outputs: int) -> nn
 
 @torch.no_grad()
 def take_vectors(net: nn.Module, vectors: Tensor, *, fixed: bool) -> None:
-    """Put word vectors into a network; words without keep what was drawn.
+    """Put word vectors into a network; words without keep what was drawn, or are 0 if fixed.
 
     Parameters
     ----------
@@ -140,7 +178,8 @@ def take_vectors(net: nn.Module, vectors: Tensor, *, fixed: bool) -> None:
     """
     embedding = net.get_submodule("embedding")
     assert isinstance(embedding, nn.Embedding)
-    embedding.weight.copy_(torch.where(vectors.isnan(), embedding.weight, vectors))
+    others = torch.zeros_like(embedding.weight) if fixed else embedding.weight
+    embedding.weight.copy_(torch.where(vectors.isnan(), others, vectors))
     embedding.weight.requires_grad_(not fixed)
 
 

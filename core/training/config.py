@@ -10,7 +10,7 @@ from core import codec, fields
 from core.arrays import digest
 from core.codes import NoticeCode
 from core.datasets.catalogue import TEXT_DATA, data_entry
-from core.datasets.texts.settings import TextConfig
+from core.datasets.texts.settings import FIRST, TextConfig
 from core.defaults import SEED_MAX
 from core.errors import Notice, UsageError
 from core.fields import Field, JsonObject, is_path
@@ -53,6 +53,7 @@ LATER: Final[JsonObject] = {
 }
 NOT_DECIDING: Final = frozenset({"name", "data_root", "checkpoint_every"})
 LATER_SCHEDULE: Final[JsonObject] = {"patience": 5}
+LATER_TEXT: Final[JsonObject] = {"taken": FIRST}
 MAX_NAME, MAX_BATCH = 300, 65_536
 
 
@@ -303,7 +304,9 @@ class TrainConfig:
         """Digest of all that decides the numbers; a name or a folder does not."""
         decides = {key: v for key, v in self.to_json().items() if key not in NOT_DECIDING}
         decides = _without(decides, LATER | {"text": codec.to_json(TextConfig())})
-        decides["schedule"] = _without(decides["schedule"], LATER_SCHEDULE)
+        for section, later in (("schedule", LATER_SCHEDULE), ("text", LATER_TEXT)):
+            if section in decides:
+                decides[section] = _without(decides[section], later)
         return digest(repr(sorted(decides.items())))
 
 
@@ -328,7 +331,7 @@ def from_json(data: object) -> TrainConfig:
     preset = data.get("preset")
     recipe = RECIPES[preset].settings if isinstance(preset, str) and preset in RECIPES else {}
     merged = {**recipe, **data}
-    for key in ("optimizer", "schedule"):
+    for key in ("optimizer", "schedule", "text"):
         if key in recipe and isinstance(data.get(key), dict):
             merged[key] = {**recipe[key], **data[key]}
     return codec.read(TrainConfig, merged)

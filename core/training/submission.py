@@ -156,7 +156,7 @@ RECIPE_OF: Final = {
     **dict.fromkeys(("cifar10", "cifar100"), "cifar"),
     "tiny_imagenet": "tiny_imagenet",
     "imagenet": "imagenet",
-    "20newsgroups": "newsgroups",
+    "20newsgroups": "newsgroups_released",
 }
 
 

@@ -228,6 +228,8 @@ def test_every_loss_of_the_papers_can_be_trained_or_is_not_stated():
 def test_other_networks_and_runs_without_a_config_correspond_to_nothing():
     texts = subject({"data": "20newsgroups", "model": "text_cnn", "loss": {"name": "adafocal"}})
     assert texts == PaperSetting("20newsgroups", "gp_cnn", ("adafocal",))
+    released = {"data": "20newsgroups", "model": "text_cnn_released", "loss": {"name": "adafocal"}}
+    assert subject(released) == texts
     assert subject({"data": "20newsgroups", "model": "text_mean", "loss": {"name": "ce"}}) is None
     assert subject(None) is None
     assert subject({"data": "cifar10", "model": "timm:resnet18", "loss": {"name": "ce"}}) is None

@@ -271,7 +271,9 @@ def test_texts_get_a_network_and_a_recipe_and_images_theirs_again(page, monkeypa
     monkeypatch.setenv("CANDOR_IMPORT", "/data")
     test = page()
     test.selectbox(key="train.data").set_value("20newsgroups").run()
-    assert test.selectbox(key="train.model").options == ["Global-pooling CNN", "Bag of words"]
+    assert test.selectbox(key="train.model").options == [
+        "Global-pooling CNN", "Global-pooling CNN, released", "Bag of words"
+    ]  # fmt: skip
     assert test.selectbox(key="train.optimizer").value == "adam"
     assert test.button(key="train.submit").disabled  # no folder yet
     test.text_input(key="train.data_root").set_value("/data/20_newsgroups").run()

@@ -15,7 +15,7 @@ from core.codes import NoticeCode
 from core.datasets.base import LabelledRows
 from core.datasets.splits import SPLIT_NAMES, SplitRecord
 from core.datasets.texts.corpus import TextCorpus, read_corpus
-from core.datasets.texts.settings import TextConfig
+from core.datasets.texts.settings import FIRST, TextConfig
 from core.datasets.texts.words import Vectors, numbers, read_vectors, vocabulary, words
 from core.errors import Notice
 from core.predictions import Task
@@ -86,7 +86,7 @@ class TextDataset:
     task: Task = Task.MULTICLASS
 
 
-def to_numbers(corpus: TextCorpus, *, n_words: int, length: int) -> TextDataset:
+def to_numbers(corpus: TextCorpus, *, n_words: int, length: int, taken: str = FIRST) -> TextDataset:
     """Return a corpus as numbers of words.
 
     Parameters
@@ -95,7 +95,9 @@ def to_numbers(corpus: TextCorpus, *, n_words: int, length: int) -> TextDataset:
     n_words : int
         Most words of the vocabulary, which the training part alone decides.
     length : int
-        First words of a text that are read.
+        Words of a text that are read.
+    taken : str
+        Which, as of `numbers`.
     """
     tokens = [words(text) for text in corpus.texts]
     known = vocabulary((tokens[row] for row in corpus.split.rows["train"].tolist()), n_words)
@@ -104,12 +106,12 @@ def to_numbers(corpus: TextCorpus, *, n_words: int, length: int) -> TextDataset:
         rows = corpus.split.rows[part]
         ids = tuple(corpus.row_ids[row] for row in rows.tolist())
         texts = [tokens[row] for row in rows.tolist()]
-        parts[part] = _part(texts, corpus.labels[rows], ids, known, length)
+        parts[part] = _part(texts, corpus.labels[rows], ids, known, length, taken)
     left_out = None
     if corpus.left_out:
         texts = [words(row.text) for row in corpus.left_out]
         ids = tuple(row.row_id for row in corpus.left_out)
-        left_out = _part(texts, np.full(len(ids), -1, np.int64), ids, known, length)
+        left_out = _part(texts, np.full(len(ids), -1, np.int64), ids, known, length, taken)
     every = [*parts.values(), *([left_out] if left_out else [])]
     arrays = [array for part in every for array in (part.numbers.numpy(), part.ends)]
     return TextDataset(
@@ -133,8 +135,9 @@ def _part(
     row_ids: tuple[str, ...],
     known: Sequence[str],
     length: int,
+    taken: str,
 ) -> TextSplit:
-    found, ends = numbers(texts, known, length)
+    found, ends = numbers(texts, known, length, taken)
     return TextSplit(torch.from_numpy(labels), row_ids, torch.from_numpy(found), ends)
 
 
@@ -170,13 +173,16 @@ def load_texts(name: str, root: str | None, settings: TextConfig, *, seed: int) 
         SETTING: classes to leave out that are not there.
     """
     corpus = corpus_of(name, root, settings, seed=seed)
-    data = to_numbers(corpus, n_words=settings.vocabulary, length=settings.length)
+    data = to_numbers(
+        corpus, n_words=settings.vocabulary, length=settings.length, taken=settings.taken
+    )
     if settings.embeddings is None:
         return data
     path = Path(settings.embeddings)
     vectors, n_found = read_vectors(path, data.vocabulary, settings.dimension)
     n_words = len(data.vocabulary) - 2
-    text = f"{path.name} has vectors of {n_found:,} of {n_words:,} words; the others are drawn."
+    others = "0" if settings.fixed else "drawn"
+    text = f"{path.name} has vectors of {n_found:,} of {n_words:,} words; the others are {others}."
     return replace(
         data,
         vectors=vectors,

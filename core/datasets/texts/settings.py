@@ -7,6 +7,7 @@ from core.fields import Field, is_path, is_text
 
 MAX_LENGTH: Final = 100_000
 MAX_NAME: Final = 300
+FIRST, LAST = "first", "last"  # words of a text that are read
 
 
 def _is_name(name: str) -> bool:
@@ -31,6 +32,14 @@ class TextConfig:
         int,
         Field("Words read", "Of each text; the rest is left out.", low=1, high=MAX_LENGTH, step=50),
     ] = 400
+    taken: Annotated[
+        str,
+        Field(
+            "Of longer texts",
+            "The last words leave out what the vocabulary lacks, as the papers' released code.",
+            choices={FIRST: "First words", LAST: "Last words"},
+        ),
+    ] = FIRST
     dimension: Annotated[
         int, Field("Vector size", "Numbers for each word.", low=1, high=2_000, step=10)
     ] = 100

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Int
+from core.datasets.texts.settings import FIRST, LAST
 from core.errors import Refused
 
 FOOTER_LINES: Final = 15  # at the end of a message, in which a rule begins a signature
@@ -128,8 +129,10 @@ def vocabulary(texts: Iterable[Sequence[str]], size: int) -> tuple[str, ...]:
     return (PADDING, UNKNOWN, *ordered[:size])
 
 
-def numbers(texts: Iterable[Sequence[str]], known: Sequence[str], length: int) -> tuple[Int, Int]:
-    """Return the numbers of the first words of texts, one text after another.
+def numbers(
+    texts: Iterable[Sequence[str]], known: Sequence[str], length: int, taken: str = FIRST
+) -> tuple[Int, Int]:
+    """Return the numbers of some words of texts, one text after another.
 
     Parameters
     ----------
@@ -138,6 +141,8 @@ def numbers(texts: Iterable[Sequence[str]], known: Sequence[str], length: int) -
         As `vocabulary` gives it.
     length : int
         Most words of a text; the rest is left out.
+    taken : str
+        ``first`` words, or the ``last`` ones that are known.
 
     Returns
     -------
@@ -151,7 +156,11 @@ def numbers(texts: Iterable[Sequence[str]], known: Sequence[str], length: int) -
     out: list[int] = []
     ends = [0]
     for text in texts:
-        out += [number.get(word, unknown) for word in text[:length]] or [unknown]
+        if taken == LAST:
+            words_read = [number[word] for word in text if word in number][-length:]
+        else:
+            words_read = [number.get(word, unknown) for word in text[:length]]
+        out += words_read or [unknown]
         ends.append(len(out))
     return np.array(out, np.int64), np.array(ends, np.int64)
 

@@ -57,7 +57,7 @@ def recipe(config: JsonObject | None) -> tuple[str, int] | None:
         return None
     plain = replace(
         training, seed=0, preset=None, device="auto", deterministic=False, compile="auto",
-        test_curves=False,
+        test_curves=False, text=replace(training.text, embeddings=None),
     )  # fmt: skip
     return plain.digest, training.seed
 

@@ -247,7 +247,7 @@ def _take_recipe() -> None:
 
 
 def _texts() -> None:
-    for name in ("vocabulary", "length", "dimension"):
+    for name in ("vocabulary", "length", "taken", "dimension"):
         FORM.draw(name)
     if form.value("data") == NEWSGROUPS:
         FORM.draw("strip", width=WIDE)

@@ -174,6 +174,12 @@ def test_vocabulary_is_by_frequency_then_alphabet():
     assert vocabulary(texts, 3) == ("<padding>", "<unknown>", "a", "b", "c")
 
 
+def test_last_words_are_those_that_the_vocabulary_has():
+    known = ("<padding>", "<unknown>", "a", "b")
+    found, ends = numbers([["a", "x", "b", "a", "x"], ["x"], ["b"]], known, 2, "last")
+    assert (found.tolist(), ends.tolist()) == ([3, 2, 1, 3], [0, 2, 3, 4])
+
+
 def test_numbers_cut_long_texts_and_mark_unknown_and_empty_ones():
     found, ends = numbers([["a", "x", "b"], [], ["b"]], ("<padding>", "<unknown>", "a", "b"), 2)
     assert found.tolist() == [2, 1, 1, 3]

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.datasets.catalogue import DATASETS, checked_data
+from core.datasets.texts.settings import TextConfig
 from core.errors import UsageError
 from core.losses.catalogue import LOSSES
 from core.predictions import Task
@@ -268,7 +269,8 @@ WRONG = [
     (
         "preset",
         "mnist",
-        "use one of cifar, tiny_imagenet, imagenet, chexnet, chexnet_fcl, newsgroups, or null",
+        "use one of cifar, tiny_imagenet, imagenet, chexnet, chexnet_fcl, newsgroups, "
+        "newsgroups_released, or null",
     ),
     ("preset", [], "give text or null"),
     ("preset", {}, "give text or null"),
@@ -373,6 +375,17 @@ def test_imagenet_is_trained_as_printed():
     assert (config.reduction, config.clip_norm, config.keep) == ("mean", None, "last")
     rates = [config.lr(epoch) for epoch in range(90)]
     assert rates == pytest.approx([0.01] * 30 + [0.001] * 30 + [0.0001] * 30, rel=1e-12)
+
+
+def test_the_released_code_of_20_newsgroups_reads_the_last_words():
+    given = {"preset": "newsgroups_released", "text": {"embeddings": "glove.6B.100d.txt"}}
+    config = from_json(TEXT | given)  # NewsGroup/ng_loader.py and 20newsgroup_train.sh
+    assert (config.epochs, config.batch_size, config.keep) == (50, 128, "val_error")
+    assert (config.optimizer.name, config.optimizer.lr) == ("adam", 1e-3)
+    assert config.text == TextConfig(
+        vocabulary=19_999, length=1_000, taken="last", dimension=100, fixed=True, strip="headers",
+        embeddings="glove.6B.100d.txt",
+    )  # fmt: skip
 
 
 def test_focal_calibration_loss_trains_chexnet_as_printed():
