@@ -257,7 +257,13 @@ class TrainConfig:
             what = f"{self.model} has no pretrained weights"
             raise UsageError("SETTING", what, "use timm:NAME or torchvision:NAME, or new weights")
         entry = LOSSES[str(self.loss["name"])]
-        name = self.name or f"{entry.label}, {self.model} on {self.data}"
+        own = [  # else the same loss with another gamma has the same name
+            f"{key} = {value:g}" if isinstance(value, float) else f"{key} = {value}"
+            for key, value in self.loss.items()
+            if key != "name" and value != entry.parameters[key].default
+        ]
+        loss = entry.label + (f" ({', '.join(own)})" if own else "")
+        name = self.name or f"{loss}, {self.model} on {self.data}"[:MAX_NAME]
         object.__setattr__(self, "name", name)
         fields.check(self)
         if task not in entry.tasks:

@@ -73,6 +73,16 @@ def test_what_the_example_says_are_the_defaults():
     assert from_json(LEAST).name == "Cross-entropy, small_cnn on digits"
 
 
+def test_a_loss_that_is_not_the_default_one_is_named_with_its_settings():
+    def name(**loss: object) -> str:
+        return from_json(LEAST | {"loss": loss}).name
+
+    assert name(name="focal", gamma=3.0) == "Focal, small_cnn on digits"
+    assert name(name="focal", gamma=1.0) == "Focal (gamma = 1), small_cnn on digits"
+    both = name(name="adafocal", n_bins=50, update_every=100)
+    assert both == "AdaFocal (n_bins = 50, update_every = 100), small_cnn on digits"
+
+
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 shares = st.lists(st.floats(0.001, 0.999), unique=True, max_size=4).map(sorted)
 seeds = st.integers(0, 2**63 - 1)
