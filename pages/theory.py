@@ -31,7 +31,8 @@ with frame.caught():
         case "classes":
             figures.draw(simplex_cards(gamma))
         case "loss":
-            figures.draw(loss_cards(gamma, choices.truths()))
+            cards = loss_cards(gamma, choices.truths())
+            figures.draw((*cards, *views.optimum_cards(gamma, truth)))
         case "gradient":
             with st.container(horizontal=True, vertical_alignment="bottom", key="more.controls"):
                 p0 = choices.p0()

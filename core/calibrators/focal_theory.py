@@ -6,11 +6,12 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from core.arrays import Float, log_softmax, softmax
-from core.calibrators.focal_map import log_focal_map
+from core.calibrators.focal_map import binary_focal_map, log_focal_map
 from core.errors import UsageError
 
 INVERSE_T = (0.02, 50.0)  # where the closest 1 / T is looked for
 COARSE = 11  # values of it looked at first
+REACH = np.linspace(0.005, 20.0, 4000)  # logits over which the tightest bounds hold
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,23 @@ def temperature_bounds(gamma: float) -> tuple[float, float]:
     if not (np.isfinite(gamma) and gamma > 0.0):
         raise UsageError("SETTING", f"Gamma is {gamma}", "give a number above 0")
     return 1.0 / (gamma + 1.0), 1.0 / (gamma + 1.0 - 0.5 * float(np.log1p(gamma)))
+
+
+def tightest_bounds(gamma: float) -> tuple[float, float]:
+    """Return the closest temperatures that bound the binary map over logits up to 20.
+
+    Parameters
+    ----------
+    gamma : float
+        Above 0.
+
+    Returns
+    -------
+    sharp, soft : float
+        As of `temperature_bounds`, whose distance is larger: found on a grid, not proved.
+    """
+    ratio = binary_focal_map(REACH, gamma) / REACH
+    return 1.0 / float(ratio.max()), 1.0 / float(ratio.min())
 
 
 def closest_temperature(logits: Float, gamma: float) -> ClosestTemperature:

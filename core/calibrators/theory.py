@@ -107,6 +107,28 @@ def principal_root(p0: npt.ArrayLike) -> Float:
     return np.asarray(a / b + w / log_a)
 
 
+def focal_lower_bound(truth: float, stated: Float, gamma: float) -> Float:
+    """Return KL(p || q) + H(p) - gamma H(q) of two classes: the focal loss is never below it.
+
+    Parameters
+    ----------
+    truth : float in (0, 1)
+        p, the share of class 1.
+    stated : array of float in (0, 1)
+        q, what is said of class 1.
+    gamma : float
+        At least 1, for which it is proved.
+
+    References
+    ----------
+    Mukhoti et al. 2020, appendix.
+    """
+    q = np.stack([stated, 1.0 - stated])
+    p = np.array([truth, 1.0 - truth])[:, None]
+    cross_entropy = -(p * np.log(q)).sum(axis=0)  # KL(p || q) + H(p)
+    return np.asarray(cross_entropy + gamma * (q * np.log(q)).sum(axis=0))
+
+
 def fcl_minimiser(truth: npt.ArrayLike, gamma: float, weight: float) -> Float:
     """Return what focal calibration loss makes a binary model say where `truth` is the share.
 

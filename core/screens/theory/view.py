@@ -15,10 +15,19 @@ from core.calibrators.focal_theory import (
     line_fit,
     logit_grid,
     temperature_bounds,
+    tightest_bounds,
 )
-from core.calibrators.theory import GRIDS, Sweep, unit_crossing
+from core.calibrators.theory import GRIDS, Sweep, focal_lower_bound, unit_crossing
 from core.losses.linear_toy import calfocal, inverse_focal
-from core.screens.kit.curves import DASHES, SHARES, Highlight, Plot, TheoryCurve, curve_card
+from core.screens.kit.curves import (
+    DASHES,
+    SHARES,
+    Colour,
+    Highlight,
+    Plot,
+    TheoryCurve,
+    curve_card,
+)
 from core.screens.kit.numbers import MINUS, in_hundred, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Tile
 
@@ -43,6 +52,7 @@ MAP_DASHES = (
     *("longdash", "longdashdot", "2px,6px"),
     *("10px,3px,2px,3px,2px,3px", "18px,3px", "5px,2px"),
 )
+OPTIMA = (0.5, 1.0, 2.0, 3.0, 5.0)  # gammas whose minimisers are drawn at once
 FROM_ZERO = {"rangemode": "tozero"}
 
 main_curve = partial(TheoryCurve, width=3.0)  # of the gamma that is chosen
@@ -331,7 +341,7 @@ def temperature_cards(gamma: float, sweeps: Mapping[int, Sweep]) -> tuple[Figure
         f"{points(near.residual)} points.",
         caption=f"{MAP_PAPER}, section 3.2.",
     )
-    return line_card(sweeps), residual_card, difference_card, _width_card(gamma)
+    return (line_card(sweeps), residual_card, difference_card, *_bound_cards(gamma))
 
 
 def line_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
@@ -363,29 +373,68 @@ def line_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
     )
 
 
-def _width_card(gamma: float) -> FigureCard:
-    gammas = np.linspace(0.05, 10.0, 200)
-    width = np.array([np.diff(temperature_bounds(float(g)))[0] for g in gammas])
-    now, widest = float(np.diff(temperature_bounds(gamma))[0]), int(width.argmax())
-    plot = Plot(
-        curves=(main_curve("soft bound minus sharp bound", gammas, width),),
+def _bound_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
+    """Return the temperatures that bound the map, as proved and as tight as any, and the widths."""
+    gammas = np.linspace(0.05, 10.0, 100)
+    bounds = {
+        name: np.array([bound(float(g)) for g in gammas]).T
+        for name, bound in (("proved", temperature_bounds), ("tightest", tightest_bounds))
+    }
+    here = {"proved": temperature_bounds(gamma), "tightest": tightest_bounds(gamma)}
+    width = {name: float(np.diff(ends)[0]) for name, ends in here.items()}
+    styles: dict[str, tuple[Colour, str]] = {
+        "proved": ("quiet", "dot"),
+        "tightest": ("ink", "solid"),
+    }
+    across = {"range": [0, 10.2]}
+    read = "; ".join(f"{name} {three(low)} to {three(high)}" for name, (low, high) in here.items())
+    ends = Plot(
+        curves=tuple(
+            TheoryCurve(f"{name}, {side}", gammas, values, styles[name][0], dash, 1.8)
+            for name, both in bounds.items()
+            for side, values, dash in zip(("sharp", "soft"), both, ("solid", "dash"), strict=True)
+        ),
         across="γ",
-        up="Width, in T",
-        x={"range": [0, 10.2]},
+        up="T",
+        x=across,
         y=FROM_ZERO,
-        spots=(Highlight(gamma, now, f"γ = {written(gamma)}: {three(now)}"),),
+        hover="γ = %{x:.2f}: T = %{y:.4f}",
+    )
+    ends_card = curve_card(
+        "bounds",
+        "Bounds as proved and as tight as any",
+        "two classes, logits up to 20",
+        ends,
+        (number("gamma", "γ"), number("temperature", "T")),
+        alt=f"Temperatures between which the map lies, against gamma. At {written(gamma)}: {read}.",
+        caption=f"{MAP_PAPER}, figure 3 and proposition 3 (corrected).",
+    )
+    widths = Plot(
+        curves=tuple(
+            TheoryCurve(name, gammas, both[1] - both[0], *styles[name], 2.4)
+            for name, both in bounds.items()
+        ),
+        across="γ",
+        up="Soft bound minus sharp bound, in T",
+        x=across,
+        y=FROM_ZERO,
+        spots=tuple(Highlight(gamma, w, f"{name}: {three(w)}") for name, w in width.items()),
         hover="γ = %{x:.2f}: %{y:.4f}",
     )
-    return curve_card(
+    proved = bounds["proved"][1] - bounds["proved"][0]
+    widest = int(proved.argmax())
+    widths_card = curve_card(
         "width",
         "Width of the bounds",
         "two classes",
-        plot,
+        widths,
         (number("gamma", "γ"), number("width")),
-        alt=f"Width of the bounds against gamma: {three(now)} at {written(gamma)}, at most "
-        f"{three(float(width[widest]))} near {three(float(gammas[widest]))}.",
-        caption=f"{MAP_PAPER}, proposition 3 (corrected).",
+        alt=f"Width of the bounds against gamma: at {written(gamma)} proved "
+        f"{three(width['proved'])}, tightest {three(width['tightest'])}; proved at most "
+        f"{three(float(proved[widest]))} near {three(float(gammas[widest]))}.",
+        caption=f"{MAP_PAPER}, figure 3 and proposition 3 (corrected).",
     )
+    return ends_card, widths_card
 
 
 # Losses, gradients and weights of one class.
@@ -443,6 +492,77 @@ def loss_curve_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
         caption="Ghosh 2022, figure 3(a).",
     )
     return losses_card, shapes_card
+
+
+def optimum_cards(gamma: float, truth: float) -> tuple[FigureCard, FigureCard]:
+    """Return what focal training ends up saying for several gammas, and the bound of its loss.
+
+    Parameters
+    ----------
+    gamma : float
+        Above 0; drawn beside the others.
+    truth : float in (0, 1)
+        How often the answer is right in the example.
+    """
+    p, name = INSIDE, written(gamma)
+    log_p = np.log(np.stack([1.0 - p, p], axis=-1))
+    optima = {g: np.exp(inverse_focal_map(log_p, g)[:, 1]) for g in (*OPTIMA, gamma)}
+    others = [
+        TheoryCurve(f"γ = {written(g)}", p, optima[g], i, MAP_DASHES[i], 1.6)
+        for i, g in enumerate(OPTIMA)
+        if g != gamma
+    ]
+    says = stated(truth, gamma)
+    optimum = Plot(
+        curves=(_diagonal(), *others, main_curve(f"γ = {name}", p, optima[gamma])),
+        across="True share",
+        up="Minimiser of the loss",
+        x=SHARES,
+        y=SHARES,
+        spots=(Highlight(truth, says, f"example: {percent(truth)} → {percent(says)}"),),
+        square=True,
+        hover="is %{x:.1%}, says %{y:.1%}",
+    )
+    at = {g: float(np.interp(0.8, p, curve)) for g, curve in optima.items()}
+    read = ", ".join(f"{percent(q)} at gamma {written(g)}" for g, q in at.items())
+    optimum_card = curve_card(
+        "optimum",
+        "What focal loss makes a model say",
+        "the larger γ, the nearer to one half",
+        optimum,
+        (share("truth"), share("says")),
+        alt=f"Minimiser of the expected focal loss of two classes against the truth. At "
+        f"80 %: {read}.",
+        caption=f"{GRADIENT_PAPER}, figure 7.",
+    )
+
+    loss = (focal_loss(log_p, gamma) * np.array([1.0 - truth, truth])).sum(axis=-1)
+    bound = focal_lower_bound(truth, p, gamma)
+    low = int(loss.argmin())
+    curves = (
+        quiet_curve("KL + H(p) − γ H(q)", p, bound, dash="dash"),
+        main_curve(f"focal loss, γ = {name}", p, loss),
+    )
+    bound_card = curve_card(
+        "bound",
+        "Focal loss and its lower bound",
+        f"p = {percent(truth)}" + (", proved from γ = 1 on" if gamma < 1.0 else ""),
+        Plot(
+            curves=curves,
+            across="q, what the model says",
+            up="Expected loss, nats",
+            x=SHARES,
+            y={"range": [min(-0.1, 1.1 * float(bound.min())), 2.0]},
+            spots=(Highlight(float(p[low]), float(loss[low]), f"smallest at {percent(p[low])}"),),
+            hover="q = %{x:.1%}: %{y:.4f}",
+        ),
+        (share("q"), number("loss")),
+        alt=f"Expected focal loss of two classes against what is said, gamma {name}, "
+        f"smallest at {percent(float(p[low]))}, and KL(p, q) + H(p) minus gamma H(q), which it "
+        f"never falls below: the nearest they come is {three(float((loss - bound).min()))}.",
+        caption=f"{GRADIENT_PAPER}, appendix: less KL divergence, more entropy.",
+    )
+    return optimum_card, bound_card
 
 
 def weight_card(gamma: float) -> FigureCard:

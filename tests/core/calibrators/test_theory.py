@@ -10,7 +10,7 @@ from core.arrays import log_softmax
 from core.calibrators import theory
 from core.calibrators.focal_inverse import focal_loss, inverse_focal_map, properised_loss
 from core.calibrators.focal_map import focal_map, gamma_star, gradient_factor
-from core.calibrators.focal_theory import line_fit
+from core.calibrators.focal_theory import line_fit, temperature_bounds, tightest_bounds
 from core.errors import UsageError
 
 GOLDEN = {
@@ -143,3 +143,30 @@ def test_isolines_of_cross_entropy_lie_around_the_truth():
     for level, line in zip(levels, lines, strict=True):
         np.testing.assert_allclose(-np.log(line) @ truth, level, rtol=1e-9)
         np.testing.assert_allclose(line[0], line[-1])
+
+
+@pytest.mark.parametrize("gamma", [0.3, 1.0, 2.0, 5.0])
+def test_focal_loss_stays_above_its_bound(gamma):
+    q = np.linspace(0.001, 0.999, 999)
+    for p in (0.02, 0.5, 0.8):
+        loss = -p * (1 - q) ** gamma * np.log(q) - (1 - p) * q**gamma * np.log(1 - q)
+        divergence = p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))
+        entropy_p = -p * np.log(p) - (1 - p) * np.log(1 - p)
+        entropy_q = -q * np.log(q) - (1 - q) * np.log(1 - q)
+        bound = theory.focal_lower_bound(p, q, gamma)
+        np.testing.assert_allclose(bound, divergence + entropy_p - gamma * entropy_q, atol=1e-12)
+        assert (loss > bound).all()
+
+
+@pytest.mark.parametrize("gamma", [0.5, 4.0, 9.0])
+def test_the_tightest_bounds_hold_and_touch_the_map(gamma):
+    sharp, soft = tightest_bounds(gamma)
+    assert temperature_bounds(gamma)[0] < sharp < soft < temperature_bounds(gamma)[1]
+    s = np.arange(0.01, 20.005, 0.01)
+    q, rest = 1 / (1 + np.exp(-s)), 1 / (1 + np.exp(s))
+    # proposition 4 for both classes, with 1 - q as it is known best
+    own = q / (rest**gamma - gamma * q * rest ** (gamma - 1) * np.log1p(-rest))
+    other = rest / (q**gamma - gamma * rest * q ** (gamma - 1) * np.log(rest))
+    factor = np.log(own / other) / s  # of the map on the logit
+    assert factor.max() == pytest.approx(1 / sharp, rel=1e-5)
+    assert factor.min() == pytest.approx(1 / soft, rel=1e-5)

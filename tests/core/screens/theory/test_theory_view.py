@@ -40,6 +40,7 @@ def every_card(gamma, truth, sweeps):
     yield from temperature_cards(gamma, sweeps)
     yield from simplex_cards(gamma)
     yield from loss_cards(gamma, TRUTH)
+    yield from theory.optimum_cards(gamma, truth)
     yield from gradient_cards(gamma, 0.3, (-0.5, 3.0))
     yield from (c.card for c in claims(gamma, truth, 0.5, sweeps) if c.card is not None)
 
@@ -134,9 +135,15 @@ def test_sharpness_stays_between_the_corrected_bounds():
 
 @pytest.mark.slow
 def test_temperatures_and_what_they_leave_are_golden(sweeps):
-    line, left, gap, width = (curves(card) for card in temperature_cards(2.0, sweeps))
+    line, left, gap, ends, width = (curves(card) for card in temperature_cards(2.0, sweeps))
     bounds = GOLDEN["prop3"]["4"]
-    (curve,) = (trace for trace in width.values() if len(trace.x) > 1)
+    curve = width["proved"]
+    # print has .206 to .218 (section 3.2); over logits to 20 the sharp side is .2033
+    tightest = [
+        np.interp(4.0, ends[f"tightest, {side}"].x, ends[f"tightest, {side}"].y)
+        for side in ("sharp", "soft")
+    ]
+    assert tightest == pytest.approx([0.2033, 0.2178], abs=2e-4)
     wide = 1 / bounds["lower_1_over_T"] - 1 / bounds["upper_1_over_T"]
     assert np.interp(4.0, curve.x, curve.y) == pytest.approx(wide, rel=1e-3)
     two = GOLDEN["linear_fits"]["binary"]["points"]["2"]
@@ -192,6 +199,20 @@ def test_properised_loss_of_two_classes_is_golden():
     found = drawn["properised, γ = 2"]
     golden = float(GOLDEN["paper_example"]["properized_loss_y1"])
     assert np.interp(0.8, found.x, found.y) == pytest.approx(golden, rel=1e-2)
+
+
+def test_what_focal_loss_makes_a_model_say_is_its_minimiser():
+    optimum, bound = (curves(card) for card in theory.optimum_cards(2.0, 0.8))
+    q = np.linspace(0.0005, 0.9995, 19_981)
+    for gamma in (0.5, 2.0, 5.0):  # by trying all q
+        for p in (0.1, 0.3, 0.8):
+            loss = -p * (1 - q) ** gamma * np.log(q) - (1 - p) * q**gamma * np.log(1 - q)
+            drawn = optimum[f"γ = {gamma:g}"]
+            assert np.interp(p, drawn.x, drawn.y) == pytest.approx(q[loss.argmin()], abs=2e-4)
+    # at q = 1/2: H(1/2) = ln 2, so the loss is ln(2) / 4 and the bound ln(2) - 2 ln(2)
+    for name, value in (("focal loss, γ = 2", 0.25), ("KL + H(p) − γ H(q)", -1.0)):
+        read = np.interp(0.5, bound[name].x, bound[name].y)
+        assert read == pytest.approx(value * math.log(2), abs=1e-4)
 
 
 def test_gradient_factor_crosses_one_where_it_says():
