@@ -14,6 +14,7 @@ from lightning_fabric import Fabric
 from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
 from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from lightning_fabric.plugins.environments.slurm import SLURMEnvironment
+from lightning_fabric.plugins.precision.amp import MixedPrecision
 from torch import Tensor, nn
 
 from core.codes import NoticeCode
@@ -350,14 +351,33 @@ def _optimizer(config: TrainConfig, net: nn.Module, device: torch.device) -> tor
             net.parameters(),
             lr=settings.lr,
             weight_decay=settings.weight_decay,
-            fused=device.type == "cpu" or None,  # one pass over the vectors of all words
+            # one pass over the vectors of all words
+            fused=device.type == "cpu" or config.precision == "16" or None,
         )
-    return torch.optim.SGD(
+    sgd = torch.optim.SGD(
         net.parameters(),
         lr=settings.lr,
         momentum=settings.momentum,
         weight_decay=settings.weight_decay,
+        fused=config.precision == "16" or None,
     )
+    if config.precision == "16" and settings.momentum:
+        for weight in net.parameters():  # which stays uninitialised where the first step is skipped
+            sgd.state[weight]["momentum_buffer"] = torch.zeros_like(weight)
+    return sgd
+
+
+class ScaledPrecision(MixedPrecision):
+    """float16 with optimisers that skip a step on the device, without a wait: the fused ones.
+
+    Fabric refuses to clip their gradients, since some of them unscale by themselves; these do not
+    where the scaler has.
+    """
+
+    def unscale_gradients(self, optimizer: torch.optim.Optimizer) -> None:
+        """Divide the gradients by the scale."""
+        assert self.scaler is not None
+        self.scaler.unscale_(optimizer)
 
 
 def connect(config: TrainConfig) -> Fabric:
@@ -393,14 +413,15 @@ def connect(config: TrainConfig) -> Fabric:
         torch.backends.cudnn.deterministic = True
     else:
         torch.backends.cudnn.benchmark = accelerator == "cuda"
-    precision = {"bf16": "bf16-mixed", "16": "16-mixed"}.get(config.precision, "32-true")
+    scaled = [ScaledPrecision("16-mixed", "cuda")] if config.precision == "16" else []
+    precision = {"bf16": "bf16-mixed", "16": None}.get(config.precision, "32-true")
     fabric = Fabric(
         accelerator=accelerator,
         devices=per_node,
         num_nodes=ranks.n_nodes(),
         strategy="ddp" if config.devices > 1 else "auto",
         precision=precision,  # type: ignore[arg-type]  # one of its literals
-        plugins=_processes(),
+        plugins=[_processes(), *scaled],
     )
     fabric.launch()
     if config.precision == "tf32" and torch.cuda.get_device_capability(fabric.device) < TF32_SINCE:
