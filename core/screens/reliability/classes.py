@@ -46,7 +46,7 @@ def class_gaps(rows: tuple[ClassRow, ...], theme: Theme, *, outcome: str = "righ
     low, high = min([0.0, *ends]), max([0.0, *ends])
     pad = 0.04 * max(high - low, 1.0)
     reach = [low - (pad if low < 0 else 0.2 * pad), high + pad]
-    settings["xaxis"] = axis(theme, "◂ says less · points · says more ▸", range=reach, nticks=6)
+    settings["xaxis"] = axis(theme, "◂ says less · points · says more ▸", range=reach, nticks=3)
     settings["yaxis"] = axis(
         theme,
         range=[len(drawn) - 0.5, -0.5],
