@@ -20,7 +20,15 @@ from tests.e2e.conftest import (
     new_page,
     settled,
 )
-from tests.e2e.first_screen import EMPTY, OPEN, words_in_sight
+from tests.e2e.first_screen import (
+    CONTROLS,
+    EMPTY,
+    LONG_FORMS,
+    OPEN,
+    WITH_FIGURES,
+    controls_in_sight,
+    words_in_sight,
+)
 from tests.e2e.test_audit import audit, drawn, drop
 
 pytestmark = pytest.mark.e2e
@@ -158,6 +166,9 @@ def test_axe_finds_nothing_and_a_page_fits_its_window_in_width_and_in_words(visi
     check_axe(page)
     words = words_in_sight(page)
     assert len(words) <= (EMPTY if name in NOTHING_OPEN else OPEN), words
+    with_figures, controls = words_in_sight(page, figures=True), controls_in_sight(page)
+    assert len(with_figures) <= WITH_FIGURES, with_figures
+    assert len(controls) <= CONTROLS or name in LONG_FORMS, controls
     assert page.evaluate(AS_ITS_NUMBER)
     assert page.evaluate(IN_TITLE_ROWS)
     for narrow in NARROW:
@@ -233,9 +244,12 @@ def test_an_old_link_to_what_people_said_opens_its_tab(visit):
 
 def test_a_page_that_is_not_there_is_said_in_our_words_with_a_way_back(browser, server):
     page = new_page(browser)
-    answer = page.goto(f"{server.url}/nosuch<b>page?run=x")
-    assert answer.status == 404
-    expect(page.get_by_role("heading")).to_have_text("There is no page “nosuch<b>page” here.")
+    for path in ("reliability/page", "nosuch<b>page"):
+        answer = page.goto(f"{server.url}/{path}?run=x")
+        assert answer.status == 404
+        expect(page.get_by_role("heading")).to_have_text(f"There is no page “{path}” here.")
+        home = page.get_by_role("link", name="Open your runs").evaluate("link => link.href")
+        assert home == f"{server.url}/"
     page.get_by_role("link", name="Open your runs").click()
     settled(page)
     expect(page.locator("h1.c-sentence")).to_contain_text("Drop logits")
