@@ -191,6 +191,15 @@ TEXT_DATA: Final[dict[str, DataEntry]] = {
         flip=False,
         shift=0,
     ),
+    "finsen": DataEntry(
+        "FinSen",
+        "News items on economies in one CSV file, with the text in its column Content and the "
+        "class in Category; the seed splits them 70/15/15.",
+        "Liang et al. 2024, Enhancing Financial Market Predictions; split as in its released code",
+        needs_root=True,
+        flip=False,
+        shift=0,
+    ),
     "tickets": DataEntry(
         "Help-desk messages",
         "4,800 short messages to the six desks of a shop, written by a program; the seed splits "

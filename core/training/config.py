@@ -334,8 +334,10 @@ def from_json(data: object) -> TrainConfig:
     """
     if not isinstance(data, dict):
         return codec.read(TrainConfig, data)
-    preset = data.get("preset")
+    preset, name = data.get("preset"), data.get("data")
     recipe = RECIPES[preset].settings if isinstance(preset, str) and preset in RECIPES else {}
+    if not (isinstance(name, str) and name in TEXT_DATA):
+        recipe = {key: value for key, value in recipe.items() if key != "text"}
     merged = {**recipe, **data}
     for key in ("optimizer", "schedule", "text"):
         if key in recipe and isinstance(data.get(key), dict):

@@ -39,7 +39,9 @@ SHAPES: Final = {
     "chestxray14": (3, 224, 14),
     "phantom": (1, 128, 4),
 }
-TEXT_OUTPUTS: Final = {"20newsgroups": 20, "sst2": 2, "ag_news": 4, "tickets": 6, "texts": 10}
+TEXT_OUTPUTS: Final = {
+    "20newsgroups": 20, "sst2": 2, "ag_news": 4, "finsen": 15, "tickets": 6, "texts": 10
+}  # fmt: skip
 # Mean of the exponential law whose texts, cut to 400 words, are as long as those of the data. Of
 # other texts nothing is known, and all are as long as is read.
 TEXT_WORDS: Final = {"20newsgroups": 130, "sst2": 18, "tickets": 19}

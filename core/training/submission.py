@@ -21,6 +21,10 @@ MOST: Final = 100  # trainings of one submission
 SEED_DIGITS: Final = 19  # of the largest seed, 2**63 - 1
 NO_FOLDER: Final = "No folder is entered"
 NOT_STATED: Final = "Cannot be trained here, or the paper does not state the settings"
+NOT_READ: Final = {  # what the papers' network needs, by network
+    "bert_base_uncased": "Cannot be trained here: BERT's weights and tokenizer are not read",
+    "tree_lstm": "Cannot be trained here: the trees and phrases of SST are not read",
+}
 IMPORT: Final = "CANDOR_IMPORT"  # folders that a page may read from, separated as in PATH
 FIRST: Final[dict[str, Any]] = {  # what one click trains; half a minute on two cores
     "data": "digits",
@@ -157,6 +161,7 @@ RECIPE_OF: Final = {
     "tiny_imagenet": "tiny_imagenet",
     "imagenet": "imagenet",
     "20newsgroups": "newsgroups_released",
+    "finsen": "finsen",
 }
 
 
@@ -210,7 +215,7 @@ def reproductions(
     for row in {(row.dataset, row.model, row.method): row for row in rows}.values():
         printed = printed_settings(row)
         if printed is None:
-            left_out[row] = NOT_STATED
+            left_out[row] = NOT_READ.get(row.model, NOT_STATED)
         elif model is not None and (model in TEXT_MODELS) != (row.dataset in TEXT_DATA):
             rows_of = "texts" if row.dataset in TEXT_DATA else "images"
             left_out[row] = f"The chosen network does not read {rows_of}"

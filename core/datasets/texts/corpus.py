@@ -1,5 +1,6 @@
 """Texts by name: read, cleaned, labelled and split; no torch."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -167,6 +168,8 @@ def _drawn(rng: np.random.Generator, texts: tuple[str, ...] | list[str]) -> str:
 
 LEFT_OUT: Final = "left-out"  # the split of classes that are held out
 NEWSGROUPS: Final = "20newsgroups"
+FINSEN: Final = "finsen"
+FINSEN_HELD_OUT: Final = 0.3  # halves of it validate and test; of its released code
 SST2: Final = {"0": "negative", "1": "positive"}
 AG_NEWS: Final = {"1": "World", "2": "Sports", "3": "Business", "4": "Sci/Tech"}
 SHORTENED: Final[Mapping[str, Callable[[str], str]]] = {
@@ -335,6 +338,9 @@ def _split(
         total, there = sum(sizes.values()), len(labels)
         n_val, n_test = (round(sizes[part] * there / total) for part in ("val", "test"))
         return splits.by_counts(there, n_val, n_test, seed), ()
+    if name == FINSEN:
+        held_out = math.ceil(FINSEN_HELD_OUT * len(labels))
+        return splits.by_counts(len(labels), held_out // 2, -(-held_out // 2), seed), ()
     if "" in n:
         return splits.stratified(labels, class_names, seed, rows_are="texts"), ()
     if len(n) == len(SPLIT_NAMES):
@@ -388,6 +394,15 @@ def _ag_news(root: Path, budget: Budget, _strip: str) -> tuple[Parts, tuple[Noti
         part: known_table(root / f"{part}.csv", ",", budget, AG_NEWS, label=0)
         for part in ("train", "test")
     }, ()
+
+
+def _finsen(root: Path, budget: Budget, _strip: str) -> tuple[Parts, tuple[Notice, ...]]:
+    """Return the items of one CSV file, or of the only one in a folder."""
+    tables = sorted(root.glob("*.csv")) if root.is_dir() else [root]
+    if len(tables) != 1:
+        what = f"The folder {root} holds {len(tables)} CSV files"
+        raise Refused("DATA_ROOT", what, "name the file of FinSen with data_root")
+    return {"": labelled_table(tables[0], budget, ("content",), ("category",))}, ()
 
 
 def _tickets(_root: Path, _budget: Budget, _strip: str) -> tuple[Parts, tuple[Notice, ...]]:
@@ -457,6 +472,7 @@ _READERS: Final[Mapping[str, Callable[[Path, Budget, str], tuple[Parts, tuple[No
     NEWSGROUPS: _newsgroups,
     "sst2": _sst2,
     "ag_news": _ag_news,
+    FINSEN: _finsen,
     "tickets": _tickets,
     "texts": _texts,
 }

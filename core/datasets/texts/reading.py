@@ -180,8 +180,10 @@ def lines_of(path: Path, delimiter: str, budget: Budget) -> Iterator[tuple[int, 
         csv.field_size_limit(limit)
 
 
-def labelled_table(path: Path, budget: Budget) -> list[TextRow]:
-    """Return the texts of a table whose first line names its columns.
+def labelled_table(
+    path: Path, budget: Budget, texts: Sequence[str] = TEXTS, labels: Sequence[str] = LABELS
+) -> list[TextRow]:
+    """Return the texts of a table whose first line names its columns, one of each kind.
 
     Raises
     ------
@@ -196,7 +198,7 @@ def labelled_table(path: Path, budget: Budget) -> list[TextRow]:
     lines = lines_of(path, delimiter, budget)
     _, header = next(lines, (0, []))
     names = [cell.strip().lower() for cell in header]
-    text, label = _column(path.name, names, TEXTS), _column(path.name, names, LABELS)
+    text, label = _column(path.name, names, texts), _column(path.name, names, labels)
     rows = []
     for line, cells in lines:
         if len(cells) != len(names) or not cells[label].strip():

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from core.datasets.catalogue import DATASETS
+from core.datasets.catalogue import DATASETS, TEXT_DATA
 from core.losses.catalogue import LOSSES
 from core.metrics import METRICS
 from core.published import DEFINITIONS, PublishedNumber, definition
@@ -15,7 +15,7 @@ DATA: Final[Mapping[str, str]] = {
     "20newsgroups": "20 Newsgroups",
     "sst_binary": "SST, two classes",
     "ag_news": "AG News",
-    "finsen": "FinSen",
+    "finsen": TEXT_DATA["finsen"].label,
     "chestxray14": DATASETS["chestxray14"].label,
 }
 NETWORKS: Final[Mapping[str, str]] = {

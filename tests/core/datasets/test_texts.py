@@ -544,3 +544,19 @@ def test_tickets_need_no_path_and_are_opened_by_their_names():
     (name, text), *_ = corpus.rows("test")
     assert texts_named("tickets", None, [name]) == [text]
     refused("DATA_ROOT", lambda: texts_named("tickets", None, ["ticket-9999"]))
+
+
+def test_finsen_is_one_table_by_its_columns(tmp_path):
+    """Columns and shares of the released loader: 70 % train, half of the others test."""
+    classes = [" bonds" if k % 3 else "stocks " for k in range(41)]
+    rows = [f'Rates,Chile,2023,{name},"Item {k}, up"' for k, name in enumerate(classes)]
+    file = tmp_path / "finsen.csv"
+    file.write_text("\n".join(["Title,Tag,Time,Category,Content", *rows]), "utf-8")
+    corpus = read_corpus("finsen", file, seed=0)
+    assert corpus.class_names == ("bonds", "stocks")
+    assert corpus.split.n == {"train": 28, "val": 6, "test": 7}  # 13 of 41 are held out
+    assert (corpus.texts[4], corpus.row_ids[4]) == ("Item 4, up", "finsen.csv:6")
+    assert corpus.labels[:3].tolist() == [1, 0, 0]
+    assert read_corpus("finsen", tmp_path, seed=0).texts == corpus.texts
+    (tmp_path / "other.csv").write_text("a")
+    refused("DATA_ROOT", lambda: read_corpus("finsen", tmp_path, seed=0))

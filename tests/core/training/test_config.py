@@ -281,7 +281,7 @@ WRONG = [
         "preset",
         "mnist",
         "use one of cifar, tiny_imagenet, imagenet, chexnet, chexnet_fcl, newsgroups, "
-        "newsgroups_released, or null",
+        "newsgroups_released, finsen, or null",
     ),
     ("preset", [], "give text or null"),
     ("preset", {}, "give text or null"),

@@ -128,8 +128,20 @@ def test_rows_that_cannot_be_trained_here_are_named():
     why = {(row.dataset, row.model): reason for row, reason in left_out.items()}
     assert why["imagenet", "resnet50"] == why["imagenet", "densenet121"] == NO_FOLDER
     assert why["imagenet", "resnet110"].startswith("Cannot be trained here")
-    assert why["20newsgroups", "bert_base_uncased"].startswith("Cannot be trained here")
+    assert why["20newsgroups", "bert_base_uncased"].endswith("weights and tokenizer are not read")
     assert why["20newsgroups", "gp_cnn"] == why["tiny_imagenet", "resnet50"] == NO_FOLDER
+
+
+def test_rows_of_finsen_are_trained_from_its_file_as_20_newsgroups():
+    rows = published(paper="fcl2024", table="1", dataset="finsen", posthoc="none")
+    configs, left_out = reproductions(rows, (1,), {}, {"finsen": "/data/finsen.csv"})
+    assert not left_out
+    assert {(c.model, c.data_root, c.epochs, c.batch_size) for c in configs} == {
+        ("text_cnn_released", "/data/finsen.csv", 50, 128)
+    }
+    fcl = next(c.loss for c in configs if c.loss["name"] == "fcl")
+    assert (fcl["gamma"], fcl["lambda"]) == (4.0, 4.0)  # table 5
+    assert {m for c in configs for m in subject(c.to_json()).methods} >= {r.method for r in rows}
 
 
 def test_another_network_is_given_once_to_the_rows_that_it_reads():
