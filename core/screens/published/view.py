@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import numpy as np
 import plotly.graph_objects as go
 
 from core.published import PAPERS, PublishedNumber, definition, settings
@@ -52,7 +53,7 @@ NAME_CHARACTERS: Final = 34
 CHARACTER_PX: Final = 6.6
 PAD: Final = 0.04  # of the axis, beside the outermost numbers
 Trained = Mapping[Place, TrainedRun]
-INTERVAL_STEP: Final = 0.2  # of a row, half of what lies between the two intervals of a run
+INTERVAL_STEP: Final = 0.2  # of a row, from its middle to the outer intervals of a run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -408,9 +409,9 @@ def dot_plot(rows: Sequence[DotRow], theme: Theme, *, title: str, from_zero: boo
     for at, row in enumerate(rows):
         values = [dot.value for dot in row.dots]
         colours = [theme.bars if dot.posthoc == "none" else theme.accent for dot in row.dots]
-        # The two intervals of a run lie over one another; the dots of a paper are joined.
-        step = INTERVAL_STEP if row.mark and len(values) > 1 else 0.0
-        heights = [at + step * (2 * i - len(values) + 1) for i in range(len(values))]
+        # The intervals of a run lie over one another; the dots of a paper are joined.
+        spread = INTERVAL_STEP if row.mark and len(values) > 1 else 0.0
+        heights = [at + height for height in np.linspace(-spread, spread, len(values))]
         if not row.mark:
             figure.add_trace(_segment(min(values), max(values), at, theme.line))
         for dot, height, colour in zip(row.dots, heights, colours, strict=True):

@@ -14,7 +14,7 @@ from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import THEMES
 from core.screens.published.lines import Filters, metrics, networks
 from core.screens.published.own import UNKNOWN, OwnRun, RunFacts, TrainedRun
-from core.screens.published.view import published_view
+from core.screens.published.view import Dot, DotRow, dot_plot, published_view
 from core.screens.published.words import (
     DATA,
     METHODS,
@@ -171,6 +171,14 @@ def test_a_run_stands_beside_with_interval_and_what_differs():
     assert UNKNOWN in shown(own=[own(RunFacts(n=5))]).beside[0][1]
     alike = RunFacts.of({"data": "cifar10", "model": "resnet50_cifar"}, "", 10_000)
     assert "Same data set, network" in shown(own=[own(alike)]).beside[0][1]
+
+
+@pytest.mark.parametrize(("keys", "heights"), [(1, [1]), (2, [0.8, 1.2]), (3, [0.8, 1, 1.2])])
+def test_all_dots_of_a_run_lie_in_its_row(keys, heights):
+    dots = [Dot(posthoc=key, value=1.0, words="", low=0.5, high=2.0) for key in [*POSTHOC][:keys]]
+    rows = [DotRow(name="Paper", dots=dots[:1]), DotRow(name="Mine", dots=dots, mark=MARK)]
+    figure = dot_plot(rows, THEMES["light"], title="ECE, %", from_zero=True)
+    assert next(t.y for t in figure.data if t.name == "Mine") == pytest.approx(heights)
 
 
 def test_a_run_of_texts_differs_in_texts():
