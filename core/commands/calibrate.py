@@ -47,7 +47,12 @@ def add_calibrate(verb: Parser) -> None:
     verb.add_argument("--test", metavar="test")
     verb.add_argument("--share", type=float, default=0.5, help="of the rows, with --fit cut")
     verb.add_argument("--seed", type=int, default=defaults.SEED, help="of the cut")
-    verb.add_argument("--objective", default="nll", choices=["nll", "ece", "ece_em", "ada_ece"])
+    verb.add_argument(
+        "--objective",
+        default="nll",
+        choices=["nll", "ece", "ece_em", "ada_ece", "brier"],
+        help="brier for ensemble temperature scaling, as released; others have no such fit",
+    )
     verb.add_argument(
         "--search",
         default="exact",

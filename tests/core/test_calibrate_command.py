@@ -225,6 +225,20 @@ def test_saved_code_gives_the_same_probabilities(two_parts, tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_ensemble_temperature_is_fitted_by_brier_as_released(two_parts, capsys):
+    methods = call(
+        capsys, "calibrate", two_parts, "--methods", "ets,ts", "--objective", "brier", "--json", "-"
+    )["methods"]
+    temperatures = np.arange(0.05, 5.0, 0.01)  # T first, within 0.05 and 5
+    q = np.exp(SHARP[:400] / temperatures[:, None, None])
+    q /= q.sum(axis=2, keepdims=True)
+    brier = ((q - np.eye(4)[LABELS[:400]]) ** 2).sum(axis=2).mean(axis=1)
+    best = temperatures[brier.argmin()]
+    assert methods["ets"]["objective"] == "brier"
+    assert methods["ets"]["parameters"]["temperature"] == pytest.approx(best, abs=0.011)
+    assert methods["ts"]["objective"] == "nll"
+
+
 def test_objective_and_search_reach_the_fit(two_parts, capsys):
     """The paper's grid has few values of gamma, and the NLL's exact optimum is none of them."""
     options = ["calibrate", two_parts, "--methods", "focal_ts", "--json", "-"]
