@@ -528,7 +528,7 @@ def optimum_cards(gamma: float, truth: float) -> tuple[FigureCard, FigureCard]:
     optimum_card = curve_card(
         "optimum",
         "What focal loss makes a model say",
-        "the larger γ, the nearer to one half",
+        "two classes",
         optimum,
         (share("truth"), share("says")),
         alt=f"Minimiser of the expected focal loss of two classes against the truth. At "
