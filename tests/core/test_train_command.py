@@ -16,7 +16,7 @@ import pytest
 from core.__main__ import main
 from core.library import open_library
 from core.training.config import from_json
-from core.training.distributions import DOT, NORMS, RELIABILITY
+from core.training.distributions import DOT, NORMS, RELIABILITY, VALIDATION
 from core.training.folder import JobFolder
 
 TINY = {
@@ -269,9 +269,10 @@ def test_after_kill_9_a_training_is_resumed_and_each_epoch_is_there_once(run, co
     for epoch, metric in zip(history.epoch.tolist(), history.metric, strict=True):
         at[metric.split(DOT)[0] if DOT in metric else metric].append(epoch)
     assert {RELIABILITY, NORMS, "val_ece"} <= set(at)
+    several = {RELIABILITY, NORMS, VALIDATION}
     for name, epochs in at.items():
         # of a distribution, the bins that are empty in an epoch are left out of it
-        in_order = sorted(set(epochs)) if name in {RELIABILITY, NORMS} else epochs
+        in_order = sorted(set(epochs)) if name in several else epochs
         assert in_order == list(range(n_epochs)), name
     pairs = list(zip(history.epoch.tolist(), history.metric, strict=True))
     assert len(pairs) == len(set(pairs))
