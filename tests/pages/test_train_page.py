@@ -285,6 +285,9 @@ def test_texts_get_a_network_and_a_recipe_and_images_theirs_again(page, monkeypa
     assert (config.text.left_out, config.text.length) == (("sci.med", "sci.space"), 200)
     test = page()
     test.selectbox(key="train.data").set_value("20newsgroups").run()
+    test.selectbox(key="train.preset").set_value("newsgroups_released").run()
+    assert test.selectbox(key="train.taken").value == "last"
+    assert test.number_input(key="train.length").value == 1_000
     test.selectbox(key="train.data").set_value("digits").run()
     assert test.selectbox(key="train.model").value == "small_cnn"
     assert test.selectbox(key="train.optimizer").value == "sgd"

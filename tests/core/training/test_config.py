@@ -397,6 +397,7 @@ def test_the_released_code_of_20_newsgroups_reads_the_last_words():
         vocabulary=19_999, length=1_000, taken="last", dimension=100, fixed=True, strip="headers",
         embeddings="glove.6B.100d.txt",
     )  # fmt: skip
+    assert from_json(LEAST | given | {"text": {}}).text == TextConfig()  # of images
 
 
 def test_focal_calibration_loss_trains_chexnet_as_printed():
