@@ -166,7 +166,7 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     (fold,) = [fold for fold in test.expander if fold.label.startswith("Train a table")]
     here = fold.dataframe[0].value["ECE, equal width, as trained: here"].item()
     assert here == f"{100 * metrics['ece']['value']:.2f} (n = 1)"
-    assert "Runs count whose settings are those of the paper, one for each" in said(test)
+    assert "over seeds, of runs with the settings of the paper. Fitted" in said(test)
     assert "saw JPEGs" not in said(test)
     test.selectbox(key="published.own_network").set_value("small_cnn").run()
     (fold,) = [fold for fold in test.expander if fold.label.startswith("Train a table")]
@@ -174,7 +174,7 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     test.number_input(key="published.epochs").set_value(2).run()
     (fold,) = [fold for fold in test.expander if fold.label.startswith("Train a table")]
     assert fold.dataframe[0].value["ECE, equal width, as trained: here"].item() == here
-    assert "but for Small CNN and 2 epochs, which do not reproduce it" in said(test)
+    assert "of the paper but Small CNN and 2 epochs. They do not reproduce it." in said(test)
     assert "saw JPEGs" in said(test)
 
 

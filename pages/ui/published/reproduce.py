@@ -15,7 +15,7 @@ from core.models.catalogue import MODELS
 from core.published import PAPERS, PublishedNumber, published
 from core.reports.compare_text import latex_table
 from core.screens.published.lines import Filters, numbers
-from core.screens.published.reproduced import fitted_as, place_of, reproduced_table
+from core.screens.published.reproduced import fitted_as, place_of, recipe, reproduced_table
 from core.screens.published.words import DATA, METHODS, NETWORKS
 from core.training.config import TrainConfig
 from core.training.submission import check_folder, printed_settings, reproductions, seeds
@@ -106,12 +106,14 @@ def _results(rows: Sequence[PublishedNumber], own: JsonObject) -> None:
         visitor.note(run_id)
     table = reproduced_table(rows, numbers_here)
     widgets.table(table, key="table.reproduced")
-    other = [MODELS[own["model"]].label] if "model" in own else []
-    other += [f"{own['epochs']} epochs"] if "epochs" in own else []
-    note = "Mean ± sample deviation over seeds. Runs count whose settings are those of the paper"
-    if other:
-        note += f" but for {' and '.join(other)}, which do not reproduce it"
-    widgets.caption(f"{note}, one for each seed. {fitted_as(rows)}")
+    as_printed = [settings for row in rows if (settings := printed_settings(row))]
+    note = "Mean ± sample deviation over seeds, of runs with the settings of the paper"
+    if any(recipe(settings | own) != recipe(settings) for settings in as_printed):
+        other = [MODELS[own["model"]].label] if "model" in own else []
+        if n := own.get("epochs"):
+            other.append(f"{n} epoch{'s' if n > 1 else ''}")
+        note += f" but {' and '.join(other)}. They do not reproduce it"
+    widgets.caption(f"{note}. {fitted_as(rows)}".strip())
     codes = {notice.code for run_id in ids for notice in runs.look_up(run_id).notices}
     if NoticeCode.REENCODED in codes:
         widgets.caption("Some of these runs saw JPEGs in place of the published pixels.")

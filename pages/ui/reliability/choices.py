@@ -100,7 +100,8 @@ def open_bin(number: str) -> None:
     """
     state.remember("bin_rows", number, "")
     st.session_state[MOUNTS] = st.session_state.get(MOUNTS, 0) + 1
-    state.next_generation()
+    if not number:  # else the next click on the same dot changes nothing, and nobody is told
+        state.next_generation()
 
 
 def log_odds(rule: str, table: BinTable) -> bool:
