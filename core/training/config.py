@@ -27,7 +27,7 @@ from core.predictions import Task
 from core.training.recipes import RECIPES
 
 PRECISIONS: Final = {
-    "32": "float32: float32 throughout, as on the GPUs that papers name.",
+    "32": "float32: float32 throughout, as on GPUs without TF32.",
     "tf32": "TF32: products of float32 numbers rounded to 10 bits, for GPUs that have it.",
     "bf16": "bfloat16: bfloat16 where it is safe, float32 elsewhere; halves memory on recent GPUs.",
     "16": "float16: float16 where it is safe, with gradients scaled; for GPUs without bfloat16.",
@@ -191,7 +191,9 @@ class TrainConfig:
             step=0.5,
         ),
     ] = None
-    augment: Annotated[bool, Field("Shift and mirror images", "If the data allow it.")] = True
+    augment: Annotated[
+        bool, Field("Shift and mirror images", "If the data allow it; ImageNet: random parts.")
+    ] = True
     precision: Annotated[
         str,
         Field(
@@ -233,13 +235,17 @@ class TrainConfig:
     ] = False
     last_batch: Annotated[
         str,
-        Field("Last batch", "An epoch's, where it is smaller: papers keep it.", choices=LAST_BATCH),
+        Field(
+            "Last batch",
+            "An epoch's, where it is smaller: papers keep it for images.",
+            choices=LAST_BATCH,
+        ),
     ] = "keep"
     checkpoint_every: Annotated[
         int,
         Field(
             "Checkpoint interval",
-            "Epochs; one is also saved at the end and where a training stops.",
+            "Epochs. Cancel and time limits lose those trained since the last checkpoint.",
             low=1,
             high=10_000,
         ),

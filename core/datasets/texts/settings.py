@@ -35,8 +35,8 @@ class TextConfig:
     taken: Annotated[
         str,
         Field(
-            "Of longer texts",
-            "The last words leave out what the vocabulary lacks, as the papers' released code.",
+            "Which words",
+            "Last leaves out words that the vocabulary lacks, of short texts too; as released.",
             choices={FIRST: "First words", LAST: "Last words"},
         ),
     ] = FIRST
