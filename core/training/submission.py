@@ -20,6 +20,8 @@ from core.training.config import OptimizerConfig, TrainConfig, from_json
 MOST: Final = 100  # trainings of one submission
 SEED_DIGITS: Final = 19  # of the largest seed, 2**63 - 1
 NO_FOLDER: Final = "No folder is entered"
+GLOVE: Final = "glove.6B.100d.txt"  # the word vectors that the papers' texts are trained with
+NO_WORDS: Final = "The paper trains with GloVe's word vectors, and no file of them is entered"
 NOT_STATED: Final = "Cannot be trained here, or the paper does not state the settings"
 NOT_READ: Final = {  # what the papers' network needs, by network
     "bert_base_uncased": "Cannot be trained here: BERT's weights and tokenizer are not read",
@@ -163,6 +165,11 @@ RECIPE_OF: Final = {
     "20newsgroups": "newsgroups_released",
     "finsen": "finsen",
 }
+# The epoch kept in a paper that chooses otherwise than the recipe, by paper and data.
+KEPT_OF: Final = {  # Ghosh et al. 2022, appendix D.3
+    ("adafocal2022", "20newsgroups"): "last",
+    ("adafocal2022", "tiny_imagenet"): "val_error",
+}
 
 
 def printed_settings(row: PublishedNumber) -> dict[str, Any] | None:
@@ -177,7 +184,12 @@ def printed_settings(row: PublishedNumber) -> dict[str, Any] | None:
         return None
     if row.dataset == "tiny_imagenet" and row.model == "resnet50":
         network = OF_TINY_IMAGENET
-    return {"data": row.dataset, "model": network, "loss": losses[0], "preset": preset}
+    settings = {"data": row.dataset, "model": network, "loss": losses[0], "preset": preset}
+    if kept := KEPT_OF.get((row.paper, row.dataset)):
+        settings["keep"] = kept
+    if row.dataset in TEXT_DATA:
+        settings["text"] = {"embeddings": GLOVE}
+    return settings
 
 
 def reproductions(
@@ -185,6 +197,7 @@ def reproductions(
     seeds_: Sequence[int],
     settings: Mapping[str, Any],
     roots: Mapping[str, str],
+    embeddings: str | None = None,
 ) -> tuple[tuple[TrainConfig, ...], dict[PublishedNumber, str]]:
     """Return the trainings that rows of the papers are printed of, and the rows without any.
 
@@ -198,6 +211,8 @@ def reproductions(
         Of a config, in the place of the paper's: a smaller model and fewer epochs.
     roots : mapping
         The folder of each data set that is not to be downloaded.
+    embeddings : str, optional
+        The file of word vectors; without it no texts are trained.
 
     Returns
     -------
@@ -212,7 +227,7 @@ def reproductions(
     model = settings.get("model")
     configs: dict[str, TrainConfig] = {}
     left_out: dict[PublishedNumber, str] = {}
-    for row in {(row.dataset, row.model, row.method): row for row in rows}.values():
+    for row in {(row.paper, row.dataset, row.model, row.method): row for row in rows}.values():
         printed = printed_settings(row)
         if printed is None:
             left_out[row] = NOT_READ.get(row.model, NOT_STATED)
@@ -221,7 +236,11 @@ def reproductions(
             left_out[row] = f"The chosen network does not read {rows_of}"
         elif data_entry(row.dataset).needs_root and not roots.get(row.dataset):
             left_out[row] = NO_FOLDER
+        elif "text" in printed and not embeddings:
+            left_out[row] = NO_WORDS
         else:
+            if "text" in printed:
+                printed["text"] = {"embeddings": embeddings}
             base = from_json({**printed, "data_root": roots.get(row.dataset), **settings})
             for config in trainings(base, "", (), seeds_):
                 configs.setdefault(config.digest, config)

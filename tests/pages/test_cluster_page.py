@@ -71,7 +71,8 @@ def test_a_training_goes_to_the_cluster_with_what_the_form_asks_for(page, slurm,
 def test_a_row_of_a_paper_goes_to_the_cluster_that_is_chosen(page, slurm):
     at = {"data": "cifar10", "network": "resnet50", "paper": "komisarenko2024"}
     test = fine(opened("published", measure="ece_em", **at))
-    test.multiselect(key="published.rows").set_value([("cifar10", "resnet50", "focal_1")]).run()
+    row = ("cifar10", "resnet50", "focal_1", "komisarenko2024")
+    test.multiselect(key="published.rows").set_value([row]).run()
     test.selectbox(key=launcher.CHOICE).set_value(SLURM).run()
     test.number_input(key="cluster.minutes").set_value(30).run()
     test.button(key="published.submit").click().run()

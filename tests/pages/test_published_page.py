@@ -161,7 +161,8 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     assert "focal temperature, T = 0.01, 0.02, …, 5.00, nine γ, by" in said(test)
     test = page(data="cifar10", network="resnet50", paper="mukhoti2020iclr", measure="ece")
     test.selectbox(key="published.table").set_value(("mukhoti2020iclr", "1")).run()
-    test.multiselect(key="published.rows").set_value([("cifar10", "resnet50", "flsd_53")])
+    row = ("cifar10", "resnet50", "flsd_53", "mukhoti2020iclr")
+    test.multiselect(key="published.rows").set_value([row])
     test.toggle(key="published.results").set_value(True).run()
     (fold,) = [fold for fold in test.expander if fold.label.startswith("Train a table")]
     here = fold.dataframe[0].value["ECE, equal width, as trained: here"].item()
@@ -184,7 +185,8 @@ def test_a_table_is_trained_with_the_papers_recipe_at_once(page):
     rows = test.multiselect(key="published.rows")
     focal = [option for option in rows.options if "CIFAR-10 ·" in option and "· Focal" in option]
     assert focal == [f"CIFAR-10 · ResNet-50 · Focal γ = {gamma}" for gamma in (1, 3, 7)]
-    rows.set_value([("cifar10", "resnet50", f"focal_{gamma}") for gamma in (1, 7)]).run()
+    place, paper = ("cifar10", "resnet50"), "komisarenko2024"
+    rows.set_value([(*place, f"focal_{gamma}", paper) for gamma in (1, 7)]).run()
     test.text_input(key="published.seeds").set_value("0, 1").run()
     jobs = open_jobs()
     first = from_json(
@@ -213,7 +215,8 @@ def test_each_data_set_of_the_rows_has_its_folder(page, tmp_path, monkeypatch):
     monkeypatch.setenv(IMPORT, str(tmp_path))
     open_jobs().pause()
     test = fine(page(data="cifar10", network="resnet50", paper="komisarenko2024", measure="ece_em"))
-    rows = [(data, "resnet50", "focal_1") for data in ("cifar10", "tiny_imagenet")]
+    place = ("resnet50", "focal_1", "komisarenko2024")
+    rows = [(data, *place) for data in ("cifar10", "tiny_imagenet")]
     test.multiselect(key="published.rows").set_value(rows).run()
     assert test.button(key="published.submit").label == "Train"
     left_out = "No folder is entered: Tiny-ImageNet · ResNet-50 · Focal γ = 1."
@@ -233,7 +236,8 @@ def test_what_another_tab_has_queued_is_not_queued_twice(page):
     link = {"data": "cifar10", "network": "resnet50", "paper": "komisarenko2024"}
     tabs = [fine(page(measure="ece_em", **link)) for _ in range(2)]
     for test in tabs:
-        test.multiselect(key="published.rows").set_value([("cifar10", "resnet50", "focal_1")]).run()
+        row = ("cifar10", "resnet50", "focal_1", "komisarenko2024")
+        test.multiselect(key="published.rows").set_value([row]).run()
     for test in tabs:
         test.button(key="published.submit").click().run()
         assert "1 training queued or running." in [one.value for one in fine(test).markdown]

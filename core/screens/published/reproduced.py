@@ -23,9 +23,9 @@ from core.screens.published.words import (
 )
 from core.studies.published import FittedScore, OwnNumbers
 from core.training.config import from_json
-from core.training.submission import printed_settings
+from core.training.submission import GLOVE, printed_settings
 
-Place = tuple[str, str, str]  # data, network, loss
+Place = tuple[str, str, str, str]  # data, network, loss, paper
 OBJECTIVES: Final = {
     "nll": "NLL",
     "ece": "ECE of equal width",
@@ -43,7 +43,7 @@ Repeated = Mapping[tuple[Place, str], Sequence[OwnNumbers | None]]
 
 def place_of(row: PublishedNumber) -> Place:
     """Return which training a number is of."""
-    return row.dataset, row.model, row.method
+    return row.dataset, row.model, row.method, row.paper
 
 
 def recipe(config: JsonObject | None) -> tuple[str, int] | None:
@@ -55,9 +55,11 @@ def recipe(config: JsonObject | None) -> tuple[str, int] | None:
         training = from_json(config)
     except UsageError:
         return None
+    # Wherever the word vectors lie; but vectors that are drawn are others
+    text = replace(training.text, embeddings=training.text.embeddings and GLOVE)
     plain = replace(
         training, seed=0, preset=None, device="auto", deterministic=False, compile="auto",
-        test_curves=False, text=replace(training.text, embeddings=None),
+        test_curves=False, text=text,
     )  # fmt: skip
     return plain.digest, training.seed
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.codes import NoticeCode
-from core.datasets.catalogue import data_entry
+from core.datasets.catalogue import TEXT_DATA, data_entry
 from core.errors import AuditError, UsageError
 from core.fields import JsonObject
 from core.jobs.local import LocalJobs
@@ -18,7 +18,13 @@ from core.screens.published.lines import Filters, numbers
 from core.screens.published.reproduced import fitted_as, place_of, recipe, reproduced_table
 from core.screens.published.words import DATA, METHODS, NETWORKS
 from core.training.config import TrainConfig
-from core.training.submission import check_folder, printed_settings, reproductions, seeds
+from core.training.submission import (
+    GLOVE,
+    check_folder,
+    printed_settings,
+    reproductions,
+    seeds,
+)
 from pages.ui import cache as runs
 from pages.ui import frame, site, visitor, widgets
 from pages.ui.jobs import launcher, queue, speed
@@ -60,14 +66,19 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
         )  # fmt: skip
         launcher.choose()
         roots = _folders(rows)
+        embeddings = None
+        if any(row.dataset in TEXT_DATA and printed_settings(row) for row in rows):
+            embeddings = st.text_input(
+                "Word vectors", key="published.embeddings", placeholder=GLOVE, width=220
+            )
     launcher.ask(jobs)
     own: JsonObject = {} if network == PRINTED else {"model": network}
     own |= {} if epochs is None else {"epochs": int(epochs)}
     try:
-        for root in roots.values():
-            check_folder(root)
+        for path in (*roots.values(), embeddings or None):
+            check_folder(path)
         request = launcher.request()
-        configs, left_out = reproductions(rows, seeds(text), own, roots)
+        configs, left_out = reproductions(rows, seeds(text), own, roots, embeddings)
     except UsageError as refused:
         frame.refusal(refused)
         return own

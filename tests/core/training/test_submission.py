@@ -11,6 +11,7 @@ from core.training.submission import (
     IMPORT,
     MOST,
     NO_FOLDER,
+    NO_WORDS,
     check_folder,
     reproductions,
     seeds,
@@ -20,6 +21,7 @@ from core.training.submission import (
 
 BASE = from_json(FIRST)
 TINY = {"tiny_imagenet": "/data/tiny"}
+VECTORS = "/data/glove.6B.100d.txt"
 
 
 @pytest.mark.parametrize(
@@ -134,14 +136,42 @@ def test_rows_that_cannot_be_trained_here_are_named():
 
 def test_rows_of_finsen_are_trained_from_its_file_as_20_newsgroups():
     rows = published(paper="fcl2024", table="1", dataset="finsen", posthoc="none")
-    configs, left_out = reproductions(rows, (1,), {}, {"finsen": "/data/finsen.csv"})
+    configs, left_out = reproductions(rows, (1,), {}, {"finsen": "/data/finsen.csv"}, VECTORS)
     assert not left_out
+    assert {c.text.embeddings for c in configs} == {VECTORS}
     assert {(c.model, c.data_root, c.epochs, c.batch_size) for c in configs} == {
         ("text_cnn_released", "/data/finsen.csv", 50, 128)
     }
     fcl = next(c.loss for c in configs if c.loss["name"] == "fcl")
     assert (fcl["gamma"], fcl["lambda"]) == (4.0, 4.0)  # table 5
     assert {m for c in configs for m in subject(c.to_json()).methods} >= {r.method for r in rows}
+
+
+def test_texts_are_not_trained_without_word_vectors():
+    rows = published(paper="mukhoti2020iclr", table="1", dataset="20newsgroups")
+    configs, left_out = reproductions(rows, (0,), {}, {"20newsgroups": "/data/news"})
+    assert not configs
+    assert set(left_out.values()) == {NO_WORDS}
+
+
+def test_the_epoch_kept_is_that_of_the_paper():
+    """Ghosh et al., D.3: the last of 20 Newsgroups, the lowest validation error of Tiny-ImageNet.
+
+    The others take the best of 20 Newsgroups and the last of Tiny-ImageNet.
+    """
+    roots = TINY | {"20newsgroups": "/data/news"}
+    for paper, data, kept in (
+        ("adafocal2022", "20newsgroups", "last"),
+        ("adafocal2022", "tiny_imagenet", "val_error"),
+        ("mukhoti2020iclr", "20newsgroups", "val_error"),
+        ("komisarenko2024", "tiny_imagenet", "last"),
+    ):
+        rows = published(paper=paper, dataset=data)
+        configs, _ = reproductions(rows, (0,), {}, roots, VECTORS)
+        assert {c.keep for c in configs} == {kept}
+    both = published(dataset="20newsgroups", model="gp_cnn", method="flsd_53")
+    configs, _ = reproductions(both, (0,), {}, roots, VECTORS)
+    assert {c.keep for c in configs} == {"last", "val_error"}
 
 
 def test_another_network_is_given_once_to_the_rows_that_it_reads():
@@ -155,7 +185,7 @@ def test_another_network_is_given_once_to_the_rows_that_it_reads():
     assert len(configs) == len({c.digest for c in configs}) == 2 * 2 * len(losses)
     reasons = {why for row, why in left_out.items() if row.model == "gp_cnn"}
     assert reasons == {"The chosen network does not read texts"}
-    configs, left_out = reproductions(rows, (0,), {"model": "text_mean"}, roots)
+    configs, left_out = reproductions(rows, (0,), {"model": "text_mean"}, roots, VECTORS)
     assert {c.data for c in configs} == {"20newsgroups"}
     assert "The chosen network does not read images" in left_out.values()
 

@@ -197,8 +197,9 @@ def test_a_run_that_trained_a_row_is_named_with_its_result():
     summary = {"accuracy": 0.95, "ece": {"value": 0.03, "low": 0.02, "high": 0.04}}
     run = TrainedRun(id="a1", name="Mine", summary=summary)
     other = TrainedRun(id="b2", name="Other", summary=None)
-    place = ("cifar10", "resnet50")
-    view = shown(trained={(*place, "flsd_53"): run, ("cifar100", "resnet50", "mmce"): other})
+    paper = "mukhoti2020iclr"
+    of_run, of_other = ("cifar10", "resnet50", "flsd_53"), ("cifar100", "resnet50", "mmce")
+    view = shown(trained={(*of_run, paper): run, (*of_other, paper): other})
     assert view.trained == ("a1",)  # the trail names it, and no other
     cell = cells(view, "FLSD-53")["Trained here"]
     assert (cell.value, cell.interval) == ("yes: Mine", "ECE 3.0 (2.0 to 4.0), accuracy 95.0")

@@ -19,7 +19,7 @@ from core.studies.published import FittedScore, OwnNumbers
 from core.training.config import from_json
 
 ROWS = published(paper="komisarenko2024", table="1")
-FOCAL = ("cifar10", "resnet50", "focal_3")
+FOCAL = ("cifar10", "resnet50", "focal_3", "komisarenko2024")
 
 
 def number(metric, posthoc):
@@ -114,6 +114,25 @@ def test_only_runs_of_the_papers_recipe_repeat_it_one_a_seed():
     assert repetitions(ROWS, recipes, {"epochs": 1})[FOCAL] == ("one epoch",)
     assert recipe(None) is None
     assert recipe({"data": "cifar10", "weights": {"run": "older"}}) is None
+
+
+def test_runs_of_texts_without_word_vectors_or_of_another_epoch_do_not_repeat_a_row():
+    given = {
+        "data": "20newsgroups", "model": "text_cnn_released", "loss": {"name": "ce"},
+        "preset": "newsgroups_released", "data_root": "/news",
+    }  # fmt: skip
+    last = given | {"text": {"embeddings": "/data/glove.txt"}, "keep": "last"}
+    configs = {
+        "drawn": given | {"keep": "last"},
+        "last": last,
+        "best": last | {"seed": 1, "keep": "val_error"},
+    }
+    recipes = {name: recipe(from_json(config).to_json()) for name, config in configs.items()}
+    rows = published(dataset="20newsgroups", model="gp_cnn", method="ce")
+    found = repetitions(rows, recipes)
+    place = ("20newsgroups", "gp_cnn", "ce")
+    assert found[(*place, "adafocal2022")] == ("last",)
+    assert found[(*place, "mukhoti2020iclr")] == ("best",)
 
 
 def test_the_table_has_a_column_here_beside_each_of_the_paper():
