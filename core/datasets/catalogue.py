@@ -164,7 +164,7 @@ TEXT_DATA: Final[dict[str, DataEntry]] = {
     "20newsgroups": DataEntry(
         "20 Newsgroups",
         "19,997 messages in 20 groups, one file a message; the seed splits them 15,098/900/3,999 "
-        "as in the papers, whose own split is not published.",
+        "as in the papers, by another draw than their released code.",
         "Lang 1995; sizes of the parts as in Mukhoti et al. 2020",
         sizes=_sizes(15_098, 900, 3_999),
         needs_root=True,

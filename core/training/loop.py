@@ -217,6 +217,9 @@ class TrainingProgress:
             self._recent.popleft()
         then, before = self._recent[0]
         pace = (done - before) / (now - then)
+        n_rows = len(parts.rows)
+        if parts.config.last_batch == "drop":
+            n_rows = min(n_rows, n_batches * parts.config.batch_size)
         write(
             self._folder.path,
             Progress(
@@ -224,7 +227,7 @@ class TrainingProgress:
                 n_epochs=parts.config.epochs,
                 batch=batch,
                 n_batches=n_batches,
-                images_per_second=pace * len(parts.rows),
+                images_per_second=pace * n_rows,
                 memory=_memory(parts.fabric.device),
                 seconds=spent,
                 left=left / pace,

@@ -210,7 +210,13 @@ class TrainingSetup:
                     "resume with the same settings, or start again",
                 )
         self.net.load_state_dict(state["net"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        groups = [  # float16 checkpoints from before fused steps have None, and steps on the CPU
+            {**saved, "fused": own.get("fused")}
+            for saved, own in zip(
+                state["optimizer"]["param_groups"], self.optimizer.param_groups, strict=True
+            )
+        ]
+        self.optimizer.load_state_dict(state["optimizer"] | {"param_groups": groups})
         self.loss.load_state_dict(state["loss"])
         self.fabric.strategy.precision.load_state_dict(state["scaler"])
         self.epoch, self.n_batches = state["epoch"], state["n_batches"]

@@ -100,10 +100,17 @@ def sweep(text: str, loss: str) -> dict[str, tuple[float, ...]]:
 
 
 def swept(base: TrainConfig, values: Mapping[str, Sequence[float]]) -> tuple[TrainConfig, ...]:
-    """Return a config for every combination of the values of settings, named by them."""
+    """Return a config for every combination of the values of settings, named by them.
+
+    An automatic name has the swept settings once, behind it: it is that of their defaults.
+    """
+    of_loss = [key.partition(".")[2] for key in values if key.startswith("loss.")]
+    plain = {key: value for key, value in base.loss.items() if key not in of_loss}
+    automatic = base.name == replace(base, name="").name
+    begins = replace(base, loss=plain, name="").name if automatic else base.name
     configs = []
     for combination in product(*values.values()):
-        data, name = base.to_json(), base.name
+        data, name = base.to_json(), begins
         for key, value in zip(values, combination, strict=True):
             section, _, setting = key.partition(".")
             data[section] |= {setting: value}

@@ -73,13 +73,14 @@ def kill_while_saving(saver: subprocess.Popen[str], folder: Path, seconds: float
 def test_after_kill_9_the_last_checkpoint_is_whole_and_no_saved_epoch_is_lost(
     n_kills, saver, tmp_path
 ):
+    unsaid = 2 if saver.args[-1] == "threaded" else 1  # saved before it could say so, at most
     draw, unfinished, epoch = random.Random(n_kills), 0, 0
     for _ in range(n_kills):
         saved = kill_while_saving(saver, tmp_path, draw.uniform(0.0, 0.03))
         unfinished += any(name.endswith(".part") for name in names(tmp_path))
         state = checkpoint.newest(tmp_path)
         assert state is not None
-        assert saved <= state["epoch"] <= saved + 2  # killed before it could say so
+        assert saved <= state["epoch"] <= saved + unsaid
         assert saved > epoch
         epoch = state["epoch"]
         assert checkpoint.checksum(state) == checkpoint.checksum(state_of(epoch))

@@ -275,3 +275,12 @@ def test_history_that_was_lost_is_said(trainer):
     (folder.path / "events.jsonl").unlink()
     with pytest.raises(UsageError, match="has lost events"):
         trainer("one")
+
+
+def test_a_checkpoint_from_before_fused_steps_leaves_the_optimiser_fused(digits):
+    config = from_json(SMALL | {"optimizer": {"name": "adam"}})
+    parts = assemble(config, digits, connect(config))
+    state = parts.state()
+    state["optimizer"]["param_groups"][0]["fused"] = None
+    parts.restore(state)
+    assert [group["fused"] for group in parts.optimizer.param_groups] == [True]

@@ -217,6 +217,19 @@ def test_a_sweep_meets_every_seed_and_names_its_values():
     assert len({c.digest for c in found}) == len({c.name for c in found}) == 12
 
 
+def test_a_swept_setting_is_in_an_automatic_name_once():
+    focal = from_json(FIRST | {"loss": {"name": "focal", "gamma": 1.0}})
+    for named in ("", focal.name):  # of the page, and of the command
+        found = trainings(focal, named, [], (0,), {"loss.gamma": (2.0, 3.0)})
+        assert [one.name for one in found] == [
+            "Focal, small_cnn on digits, gamma = 2", "Focal, small_cnn on digits, gamma = 3"
+        ]  # fmt: skip
+    mine = trainings(focal, "Focal (gamma = 1)", [], (0,), {"loss.gamma": (2.0,)})
+    assert mine[0].name == "Focal (gamma = 1), gamma = 2"
+    lr = trainings(focal, "", [], (0,), {"optimizer.lr": (0.1,)})
+    assert lr[0].name == "Focal (gamma = 1), small_cnn on digits, lr = 0.1"
+
+
 def test_whole_numbers_stay_whole():
     assert sweep("loss.n_bins=5, 10, 10", "adafocal") == {"loss.n_bins": (5, 10)}
     assert sweep("  ", "adafocal") == {}
