@@ -98,14 +98,18 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     result = with_votes(arguments, result, test)
     fit_on = arguments.fit or fit_default(list(result.splits), test)
     rows = parts(result.splits, fit_on, test, share=arguments.share, seed=arguments.seed)
-    judged = {NONE: judge(rows.test, None, arguments.objective)}
+    objective = arguments.objective
+    judged = {NONE: judge(rows.test, None, objective)}
     methods = methods or list(default_methods(rows.test.task, judged[NONE].compared.audit))
-    fits = [
-        fit(name, rows.fit, objective=arguments.objective, search=arguments.search)
-        for name in methods
+    able = [
+        name for name, of in CALIBRATORS.items() if objective in of.choices.get("objective", ())
     ]
+    if objective != "nll" and not set(able) & set(methods):
+        what = f"No method of {','.join(methods)} can be fitted by {objective}"
+        raise UsageError("SETTING", what, f"name some of {','.join(able)}, or leave it out")
+    fits = [fit(name, rows.fit, objective=objective, search=arguments.search) for name in methods]
     judged |= {
-        method_fit.method: judge(rows.test, method_fit.calibrator, arguments.objective)
+        method_fit.method: judge(rows.test, method_fit.calibrator, objective)
         for method_fit in fits
         if method_fit.calibrator is not None
     }

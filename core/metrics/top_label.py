@@ -159,7 +159,8 @@ def ece_debiased_l1(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
 
     Sum of n_b / N (2 |gap_b| - E|gap_b + Z|), not below 0, where Z is normal with mean 0 and the
     variance of the bin's accuracy: what that chance adds to |gap| is taken off. The released code
-    of Kumar et al. 2019 has the mean of 1,000 draws in the place of the expectation.
+    of Kumar et al. 2019 has the mean of 1,000 draws in the place of the expectation, and may
+    return less than 0.
     """
     from scipy.special import ndtr
 

@@ -36,7 +36,7 @@ class OwnNumbers:
     after : mapping of str to FittedScore
         By calibrator, fitted on the validation split.
     why : str
-        Why one of these is missing.
+        Why the first of these that is missing is.
     """
 
     before: Score | None = None
@@ -81,13 +81,13 @@ def own_numbers(
     for method, of in protocols.items():
         fit = posthoc.fit(method, fit_rows, objective=of.objective, search=of.search)
         if fit.calibrator is None:
-            why = fit.refusal
+            why = why or fit.refusal
             continue
         try:
-            score, why = _score(posthoc.calibrated(fit.calibrator, predictions), definition)
+            score, missing = _score(posthoc.calibrated(fit.calibrator, predictions), definition)
         except Refused as refusal:
-            why = refusal.what
-            continue
+            score, missing = None, refusal.what
+        why = why or missing
         if score is not None:
             temperature, gamma = (
                 getattr(fit.calibrator, name, None) for name in ("temperature_", "gamma_")

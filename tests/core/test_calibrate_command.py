@@ -239,6 +239,12 @@ def test_ensemble_temperature_is_fitted_by_brier_as_released(two_parts, capsys):
     assert methods["ts"]["objective"] == "nll"
 
 
+@pytest.mark.parametrize("named", [(), ("--methods", "ts,spline")])
+def test_an_objective_that_no_method_knows_is_refused(two_parts, capsys, named):
+    assert main(["calibrate", str(two_parts), *named, "--objective", "brier"]) == 3
+    assert "can be fitted by brier; name some of ets" in capsys.readouterr().err
+
+
 def test_objective_and_search_reach_the_fit(two_parts, capsys):
     """The paper's grid has few values of gamma, and the NLL's exact optimum is none of them."""
     options = ["calibrate", two_parts, "--methods", "focal_ts", "--json", "-"]

@@ -22,7 +22,7 @@ THINNEST = 0.004  # a bin of tied confidences has no width but is still a bar
 
 ODDS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)  # ticks
 CLOSEST = 1e-5  # that an axis in log odds comes to 0 and 1
-BREAK = np.log(2) / 2  # log odds from the end of such an axis: half of what lies free there
+BREAK = np.log(2) / 2  # most log odds from the end of such an axis to the line where it is broken
 TICK_ROOM = 0.09  # of the axis, between its end and the next tick
 
 
@@ -131,14 +131,17 @@ def _in_log_odds(figure: go.Figure, bins: BinTable, theme: Theme) -> go.Figure:
     dots = np.concatenate([bins.confidence[at], bins.accuracy[at]])
     ticks = {float(odds(share)): share for share in ODDS if low <= share <= high}
     piled = []
-    for end, share, inwards in ((ends[0], 0.0, BREAK), (ends[1], 1.0, -BREAK)):
-        if (np.abs(dots - share) <= CLOSEST).any():
+    for end, share, inwards in ((ends[0], 0.0, 1.0), (ends[1], 1.0, -1.0)):
+        apart = np.abs(dots - share) <= CLOSEST
+        if apart.any():
+            free = np.abs(odds(dots[~apart]) - end).min(initial=2 * BREAK)
+            line_at = end + inwards * free / 2
             room = TICK_ROOM * (ends[1] - ends[0])
             ticks = {place: tick for place, tick in ticks.items() if abs(place - end) > room}
             ticks[float(end)] = share
             line = {"color": theme.quiet, "width": 1, "dash": "dot"}
-            figure.add_vline(end + inwards, line=line)
-            figure.add_hline(end + inwards, line=line)
+            figure.add_vline(line_at, line=line)
+            figure.add_hline(line_at, line=line)
             piled.append(f"{100 * share:g}")
     for ruler in (figure.layout.xaxis, figure.layout.yaxis):
         ruler.update(

@@ -92,7 +92,7 @@ class OwnRun:
         """Return its numbers in words."""
         before, after = self.numbers.before, self.numbers.after.get("ts")
         if before is None or before.value is None:
-            why = self.numbers.why or (before.reason if before else "")
+            why = (before.reason if before else "") or self.numbers.why
             return f"{self.name}: not comparable, {why}."
         lead, unit = words.measure(metric)
         text = f"{self.name}: {lead}{with_interval(before, metric, unit)}."

@@ -107,7 +107,10 @@ def printed(row: PublishedNumber) -> str:
 
 
 def trained(runs: Sequence[OwnNumbers | None], row: PublishedNumber) -> str:
-    """Return mean and sample deviation of runs, one a seed, in the decimals of print."""
+    """Return mean and sample deviation of runs, one a seed, in the decimals of print.
+
+    Where there is none, why.
+    """
     scores: list[Score] = []
     fits: list[FittedScore] = []
     for run in filter(None, runs):
@@ -119,7 +122,7 @@ def trained(runs: Sequence[OwnNumbers | None], row: PublishedNumber) -> str:
     scale = 100.0 if in_percent(row.metric) else 1.0
     values = [scale * score.value for score in scores if score.value is not None]
     if not values:
-        return MISSING
+        return next((run.why for run in runs if run and run.why), MISSING)
     decimals = len(amount(row).partition(".")[2])
     text = f"{mean(values):.{decimals}f}"
     if len(values) > 1:
@@ -134,9 +137,10 @@ def trained(runs: Sequence[OwnNumbers | None], row: PublishedNumber) -> str:
 
 
 def corrected(rows: Sequence[PublishedNumber]) -> list[PublishedNumber]:
-    """Return the numbers after a calibrator that can be had here, of the first of their papers."""
+    """Return the numbers after a calibrator that can be had here, of the paper with the most."""
     after = [row for row in rows if row.posthoc != "none" and definition(row.metric).metric]
-    return [row for row in after if row.paper == after[0].paper]
+    papers = [row.paper for row in after]
+    return [row for row in after if row.paper == max(PAPERS, key=papers.count)]
 
 
 def fitted_as(rows: Sequence[PublishedNumber]) -> str:
@@ -151,10 +155,11 @@ def fitted_as(rows: Sequence[PublishedNumber]) -> str:
         over = GRIDS[search] if posthoc in ("ts", "focal_ts") else ""
         over += NINE if posthoc == "focal_ts" else ""
         by = "" if posthoc == "spline" else f" by {' or '.join(several)}"
+        by += ", as in its released code" if posthoc == "ets" else ""
         parts.append(f"{POSTHOC[posthoc].head.lower().removeprefix('after ')}{over}{by}")
     if not parts:
         return ""
-    return f"Fitted on the validation part as by {PAPERS[after[0].paper]}: {'; '.join(parts)}."
+    return f"Fitted on the validation part as in {PAPERS[after[0].paper]}: {'; '.join(parts)}."
 
 
 def reproduced_table(rows: Sequence[PublishedNumber], own: Repeated) -> Table:

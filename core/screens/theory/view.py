@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 
 import numpy as np
 
@@ -373,13 +373,19 @@ def line_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
     )
 
 
+@cache
+def _bound_curves() -> tuple[Float, dict[str, Float]]:
+    """Return gammas, and the temperatures that bound the map at each; no choice changes them."""
+    gammas = np.linspace(0.05, 10.0, 100)
+    bounds = {"proved": temperature_bounds, "tightest": tightest_bounds}
+    return gammas, {
+        name: np.array([bound(float(g)) for g in gammas]).T for name, bound in bounds.items()
+    }
+
+
 def _bound_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
     """Return the temperatures that bound the map, as proved and as tight as any, and the widths."""
-    gammas = np.linspace(0.05, 10.0, 100)
-    bounds = {
-        name: np.array([bound(float(g)) for g in gammas]).T
-        for name, bound in (("proved", temperature_bounds), ("tightest", tightest_bounds))
-    }
+    gammas, bounds = _bound_curves()
     here = {"proved": temperature_bounds(gamma), "tightest": tightest_bounds(gamma)}
     width = {name: float(np.diff(ends)[0]) for name, ends in here.items()}
     styles: dict[str, tuple[Colour, str]] = {

@@ -238,6 +238,9 @@ def test_axes_in_log_odds_keep_every_number_and_hold_what_lies_at_the_ends():
     assert ruler.title.text.endswith("log odds; 0 and 100 set apart")
     plain = diagram(bins, LIGHT)
     assert plain.layout.xaxis.range == (0, 1)
+    near = diagram(bins_of([30, 40], [0.5, 0.999988], [0.5, 1.0], half=1e-6), LIGHT, log_odds=True)
+    (last,) = [line.y0 for line in near.layout.shapes if line.y0 == line.y1]
+    assert by_bin(near, "x")[1] < last < near.layout.xaxis.range[1]
 
 
 def test_narrow_bins_next_to_one_stand_at_their_own_place_in_log_odds():

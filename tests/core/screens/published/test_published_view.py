@@ -232,6 +232,11 @@ def test_own_numbers_follow_the_definition_of_the_papers():
         Task.MULTILABEL, ScoreKind.LOGITS, LOGITS, np.ones((4, 3), int), ("a", "b", "c")
     )
     assert own_numbers(labels, None, definition("ece_ew"), EXACT).why == SEVERAL
+    # why the first calibrator has no number, though the second has one
+    two = Predictions(run.task, run.kind, np.asarray(run.scores)[:, :2], run.labels, ("a", "b"))
+    part = own_numbers(run, two, definition("error"), {"vector": Protocol(), **EXACT})
+    assert set(part.after) == {"ts"}
+    assert part.why.endswith("was fitted on 2 classes, the file has 3")
 
 
 def test_own_temperature_is_fitted_on_validation_alone():

@@ -8,6 +8,7 @@ from core.reports.compare_text import latex_table
 from core.screens.kit.numbers import MISSING
 from core.screens.kit.records import Column, Table
 from core.screens.published.reproduced import (
+    corrected,
     fitted_as,
     printed,
     recipe,
@@ -62,6 +63,7 @@ def test_runs_have_mean_and_sample_deviation_with_the_mean_temperature():
         "1.20 ± 0.28 (T = 1.15, γ = 0.31, n = 2)"
     )
     assert trained([], number("ece_em", "ts")) == MISSING
+    assert trained([None, OwnNumbers(why="no rows")], number("ece_em", "ts")) == "no rows"
 
 
 @pytest.mark.parametrize(
@@ -86,14 +88,23 @@ def test_calibrators_are_fitted_as_the_papers_say(paper, table, metric, posthoc,
 def test_how_a_table_is_fitted_is_said():
     fine = "T = 0.01, 0.02, …, 5.00"
     assert fitted_as(ROWS) == (
-        "Fitted on the validation part as by Komisarenko and Kull 2024: "
+        "Fitted on the validation part as in Komisarenko and Kull 2024: "
         f"temperature, {fine}, by ECE of equal mass or NLL; "
         f"focal temperature, {fine}, nine γ, by ECE of equal mass or NLL."
     )
     assert fitted_as(published(paper="adafocal2022", table="3")).endswith(
-        "ensemble temperature by Brier score."
+        "as in Ghosh et al. 2022: ensemble temperature by Brier score, as in its released code."
     )
     assert fitted_as(published(paper="mukhoti2020iclr", table="3")) == ""
+
+
+def test_calibrators_are_those_of_the_paper_with_the_most_numbers_of_them():
+    of_all = published(dataset="cifar10", model="resnet50", metric="ece_em")
+    assert next(row.paper for row in of_all if row.posthoc == "ts") == "komisarenko2024"
+    after = published(
+        paper="mukhoti2020iclr", dataset="cifar10", model="resnet50", metric="ece_em", posthoc="ts"
+    )
+    assert corrected(of_all) == list(after)
 
 
 def test_only_runs_of_the_papers_recipe_repeat_it_one_a_seed():
