@@ -174,7 +174,8 @@ def from_files(
     first = decode(root, pictures[0].name)
     size: Size = (first.shape[1], first.shape[2])
     if max(size) <= MAX_SIDE and first.nbytes * len(pictures) <= MAX_BYTES:
-        sparing = request.sparing and common_size(root) == size
+        files = (root / picture.name for picture in pictures)
+        sparing = request.sparing and common_size(files) == size
         pixels = remembered(root, pictures, size, sparing=sparing)
         if pixels is not None:
             return in_memory(rows, pixels, names_of(pictures))

@@ -178,6 +178,8 @@ IMAGENET: Final = (
     "train/CLASS/*.JPEG and val/CLASS/*.JPEG, with one folder for each class (the validation "
     "pictures of ILSVRC 2012 are sorted into such folders first)"
 )
+N_CLASSES: Final = 1_000  # of ImageNet
+N_VALIDATION: Final = 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,6 +273,13 @@ def imagenet(request: DatasetRequest) -> SplitDataset:
     if len(rest.pictures) < 2:
         what = "The folder val holds no pictures in folders of classes"
         raise Refused("EMPTY", what, f"sort them into folders; the data hold {IMAGENET}")
+    if (len(names), len(rest.pictures)) != (N_CLASSES, N_VALIDATION):
+        raise Refused(
+            "DATA_ROOT",
+            f"{root.name} has {len(rest.pictures):,} validation pictures of {len(names):,} "
+            f"classes, and ImageNet has {N_VALIDATION:,} of {N_CLASSES:,}",
+            "use all of ImageNet, or choose a folder of pictures as data",
+        )
     pictures, labels = _joined([train, rest])
     rows = DatasetRows(
         name="imagenet",

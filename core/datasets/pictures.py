@@ -2,11 +2,10 @@
 
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -73,25 +72,23 @@ class Scaling:
 STRETCHED: Final = Scaling()
 
 
-def common_size(root: Path, n: int = 20) -> Size | None:
-    """Return the height and width that some pictures of a folder all have; None without one.
+def common_size(files: Iterable[Path]) -> Size | None:
+    """Return the height and width that pictures all have, upright; None without one.
 
-    Parameters
-    ----------
-    root : Path
-        Looked through with its subfolders.
-    n : int
-        So many pictures are opened, and only their heads are read.
+    Only their heads are read, unless that does not say whether one lies on its side.
     """
-    named = (path for path in root.rglob("*") if path.suffix.lower() in SUFFIXES)
-    sizes = set()
+    common = None
     try:
-        for path in islice(named, n):
-            with Image.open(path, formats=list(FORMATS)) as picture:
-                sizes.add((picture.height, picture.width))
+        for file in files:
+            with Image.open(file, formats=list(FORMATS)) as picture:
+                size = picture.height, picture.width
+                if size[0] != size[1] and picture.getexif().get(ExifTags.Base.Orientation, 1) > 4:
+                    size = size[::-1]
+            if size != (common := common or size):
+                return None
     except (*_DAMAGE, *_HUGE):
         return None
-    return sizes.pop() if len(sizes) == 1 else None
+    return common
 
 
 def decode(root: Path, name: str, size: Size | None = None, scaling: Scaling = STRETCHED) -> Pixels:

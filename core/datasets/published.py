@@ -24,7 +24,7 @@ from core.datasets.base import DatasetRequest, SplitDataset
 from core.datasets.catalogue import DATASETS
 from core.datasets.folders import folder
 from core.datasets.listing import ROOT_REMEDY, existing_root, subfolders
-from core.datasets.pictures import Pixels
+from core.datasets.pictures import FORMATS, Pixels
 from core.datasets.splits import held_out
 from core.errors import Notice, Refused
 from core.library import home
@@ -197,12 +197,15 @@ def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) ->
             _check_published(name, [*map(len, images)], names, root)
             return _data(name, images, targets, names, request)
         if request.root is not None and {"train", "test"} <= {*subfolders(root)}:
-            data = folder(request, name)
+            data = folder(replace(request, size=None), name)  # the pictures' own
             n = data.split.n
             _check_published(name, [n["train"] + n["val"], n["test"]], data.class_names, root)
-            if all(row.lower().endswith(".png") for row in data.test.row_ids):
-                return data
-            return replace(data, notices=(*data.notices, Notice(NoticeCode.REENCODED, LOSSY)))
+            if data.size != (SIDE, SIDE):
+                raise _unlike(root.name, f"has pictures of {data.size[1]} x {data.size[0]} pixels")
+            rows = (*data.train.row_ids, *data.val.row_ids, *data.test.row_ids)
+            if any(row.lower().endswith(FORMATS["JPEG"]) for row in rows):
+                return replace(data, notices=(*data.notices, Notice(NoticeCode.REENCODED, LOSSY)))
+            return data
         if root.name == kind.base_folder:
             root = root.parent
         train, test = (

@@ -292,6 +292,7 @@ class EvaluationProgress:
     def __init__(self, folder: JobFolder, n_splits: int) -> None:
         self._folder = folder
         self._began = time.monotonic()
+        self._evaluating = math.inf  # since when, data and model being open
         self._written = self._logged = -math.inf
         self._done = 0  # images of the splits before
         self._now = 0
@@ -305,6 +306,7 @@ class EvaluationProgress:
 
     def begin(self, n_images: int) -> None:
         """Take note that the next split begins, and say so."""
+        self._evaluating = min(self._evaluating, time.monotonic())
         self._done += self._now
         self.split_index, self.n, self._written = self.split_index + 1, n_images, -math.inf
         self.did(0)
@@ -329,7 +331,7 @@ class EvaluationProgress:
             images_per_second=self.rate,
             memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             seconds=spent,
-            left=spent * (1 - share) / share if share else None,
+            left=(now - self._evaluating) * (1 - share) / share if share else None,
             stage=stage,
         )
         write(self._folder.path, progress)
@@ -340,8 +342,8 @@ class EvaluationProgress:
 
     @property
     def rate(self) -> float:
-        """Images a second so far."""
-        return (self._done + self._now) / max(time.monotonic() - self._began, 1e-9)
+        """Images a second since the first split began."""
+        return (self._done + self._now) / max(time.monotonic() - self._evaluating, 1e-9)
 
 
 @dataclass
@@ -436,7 +438,7 @@ class Evaluation:
         if n_same == len(rows):
             raise Refused(
                 "OVERLAP",
-                f"Every image of {label} is one of {self.data.name}",
+                f"All {n_same:,} images of {label} that were looked at are in {self.data.name}",
                 "choose a set that the model was not made for",
             )
         if n_same:

@@ -1,12 +1,13 @@
 """How a network wants its images, as its library says; torch."""
 
 import math
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from core.checkpoints.guess import COLOURS
 from core.checkpoints.index import shipped
-from core.datasets.pictures import common_size
+from core.datasets.pictures import SUFFIXES, common_size
 from core.inference.config import CIFAR, SMALL
 from core.inference.preprocessing import INTERPOLATIONS, MOMENTS, Preprocessing, shown_by_code
 from core.models.build import input_size
@@ -54,7 +55,8 @@ def settings_for_folder(model: str, folder: Path, channels: int = COLOURS) -> Pr
 
     None where pictures differ or are large, or the network takes its own size only.
     """
-    size = common_size(folder)
+    named = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
+    size = common_size(islice(named, 20))
     if size is None or max(size) > SMALL or not shipped().takes_any(model):
         return None
     return settings_of(model, size, channels)

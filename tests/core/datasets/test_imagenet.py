@@ -7,6 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
+from core.datasets import folders
 from core.datasets.load import load
 from core.errors import Refused
 from core.library import open_library
@@ -22,6 +23,8 @@ WNIDS = ("n01440764", "n01443537", "n03000684")
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Four training and three validation pictures in each of three classes, wider than high."""
     monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(folders, "N_CLASSES", 3)
+    monkeypatch.setattr(folders, "N_VALIDATION", 9)
     pixels = iter(random_pixels(21, height=70, width=90))
     for part, n in (("train", 4), ("val", 3)):
         for wnid in WNIDS:
@@ -52,6 +55,14 @@ def test_flat_validation_pictures_and_classes_without_pictures_are_refused(root:
         load("imagenet", root=root, split_seed=0)
     (root / "val" / "n99").mkdir()
     with pytest.raises(Refused, match="CLASSES: val has the class 'n99' and train has not"):
+        load("imagenet", root=root, split_seed=0)
+
+
+def test_other_pictures_in_class_folders_are_no_imagenet(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "N_VALIDATION", 50_000)
+    with pytest.raises(Refused, match="has 9 validation pictures of 3 classes, and ImageNet has"):
         load("imagenet", root=root, split_seed=0)
 
 

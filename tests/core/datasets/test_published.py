@@ -339,6 +339,22 @@ def test_pictures_by_class_are_cifar_and_jpegs_are_called_so(suffix: str, tmp_pa
         load("cifar10", root=tmp_path, split_seed=0, download=False)
 
 
+@pytest.mark.parametrize("side", [32, 31])
+def test_pictures_by_class_are_looked_at_in_all_parts(side: int, tmp_path: Path) -> None:
+    for row, label in enumerate(LABELS):
+        for part in ("train", "test"):
+            (tmp_path / part / NAMES[label]).mkdir(parents=True, exist_ok=True)
+        part, suffix = ("train", "jpg") if row < 50 else ("test", "bmp")
+        picture = Image.fromarray(PIXELS[row, :, :side].transpose(1, 2, 0))
+        picture.save(tmp_path / part / NAMES[label] / f"{row}.{suffix}")
+    if side == 32:
+        data = load("cifar10", root=tmp_path, split_seed=0, download=False)
+        assert "REENCODED" in {notice.code for notice in data.notices}
+    else:
+        with pytest.raises(Refused, match="has pictures of 32 x 31 pixels"):
+            load("cifar10", root=tmp_path, split_seed=0, download=False, size=(32, 32))
+
+
 @pytest.mark.parametrize("label", [None, 0.5])
 def test_a_label_that_is_no_whole_number_is_refused(label: object, tmp_path: Path) -> None:
     parquet(tmp_path)

@@ -6,6 +6,7 @@ import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from core.errors import Refused, UsageError
 from core.inference.config import EvaluationConfig, WeightsSource, from_json
 from core.inference.evaluate import scores, spread
 from core.inference.folder import WEIGHTS, config_of
-from core.inference.job import open_data, refuse_implausible, run
+from core.inference.job import EvaluationProgress, open_data, refuse_implausible, run
 from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import Preprocessing
 from core.library import open_library
@@ -180,6 +181,33 @@ def test_a_limit_decodes_only_the_pictures_that_it_takes(job, tmp_path, monkeypa
         np.testing.assert_allclose(found.scores, all_rows.scores[::step], atol=1e-5)
     with pytest.raises(Refused, match="IMAGE_TRUNCATED"):
         run(job("damaged", **changes))
+
+
+def test_a_limit_shows_the_same_pixels_where_a_late_picture_has_another_size(job, tmp_path):
+    files = small_photographs(tmp_path / "photos", 40)
+    Image.new("RGB", (12, 9)).save(files[-1])
+    changes = {
+        "data": "folder", "data_root": str(tmp_path / "photos"), "splits": ("test",),
+        "preprocessing": Preprocessing((12, 12), (0.5,), (0.25,)), "keep_implausible": True,
+    }  # fmt: skip
+    run(job("all", **changes))
+    run(job("few", limit=5, **changes))
+    found, all_rows = (open_library().load(name, "test") for name in ("few", "all"))
+    assert found.row_ids == all_rows.row_ids[::8]
+    np.testing.assert_allclose(found.scores, all_rows.scores[::8], atol=1e-5)
+
+
+def test_speed_and_time_left_do_not_count_what_comes_before_the_first_image(job, monkeypatch):
+    now, told = [0.0], []
+    monkeypatch.setattr("core.inference.job.write", lambda _, progress: told.append(progress))
+    monkeypatch.setattr("core.inference.job.time", SimpleNamespace(monotonic=lambda: now[0]))
+    pace = EvaluationProgress(job("paced"), 1)
+    now[0] = 100.0
+    pace.begin(80)
+    now[0] = 110.0
+    pace.did(20)
+    assert (told[-1].images_per_second, told[-1].left, told[-1].seconds) == (2.0, 30.0, 110.0)
+    assert pace.rate == 2.0
 
 
 def test_a_limit_takes_images_at_even_distances_and_batches_do_not_matter(job):
