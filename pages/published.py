@@ -19,7 +19,8 @@ with frame.caught():
     with beside:
         runs = choices.beside(filters)
     with figure:
-        own = cache.own_runs(runs, filters.metric, shown)
+        drawn = [row for row in shown if row.posthoc in words.posthoc]
+        own = cache.own_runs(runs, filters.metric, drawn)
     view = published_view(filters, words, own, cache.trained(shown))
     if view is None:
         with top:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from core.errors import LibraryError
 from core.fields import JsonObject
@@ -48,7 +49,8 @@ def _step(run: cache.Run, metric: str, rows: Sequence[PublishedNumber]) -> Compu
         words=esc(run.name),
         arguments=arguments,
         draft=run.draft,
-        heavy=sum(map(run.n, splits)) * len(run.class_names) > HEAVY_CELLS,
+        heavy="focal_ts" in protocols
+        or sum(map(run.n, splits)) * len(run.class_names) > HEAVY_CELLS,
     )
 
 
@@ -69,7 +71,8 @@ def repeated(
                 run = cache.look_up(run_id)
                 ids.append(run_id)
                 for metric in metrics:
-                    steps.setdefault((place, metric), []).append(_step(run, metric, rows))
+                    step = replace(_step(run, metric, rows), slot="reproduced")
+                    steps.setdefault((place, metric), []).append(step)
     known = computed(list(dict.fromkeys(step for several in steps.values() for step in several)))
     numbers = {key: [known.get(step) for step in several] for key, several in steps.items()}
     return numbers, tuple(dict.fromkeys(ids))

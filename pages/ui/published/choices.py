@@ -38,7 +38,9 @@ def filters(words: PublishedWords) -> Filters:
     known = metrics(data, network, chosen if chosen in PAPERS else "")
     usual = next((key for key in offered if key in known), next(iter(offered), ALL))
     metric = _select(words.metric, "measure", offered, usual)
-    paper = _select("Paper", "paper", PAPERS, richest_paper(data, network, metric))
+    # Of the metric that is shown once the link names no paper
+    alone = metric if st.query_params.get("measure") else next(iter(offered), "")
+    paper = _select("Paper", "paper", PAPERS, richest_paper(data, network, alone))
     with st.popover("More filters", key="published.more"):
         moment = controls.segments(words.moment, "moment", list(MOMENTS), "both", MOMENTS)
         linked = st.query_params.get("loss", "").split(",")
