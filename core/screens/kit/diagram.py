@@ -132,9 +132,9 @@ def _in_log_odds(figure: go.Figure, bins: BinTable, theme: Theme) -> go.Figure:
     ticks = {float(odds(share)): share for share in ODDS if low <= share <= high}
     piled = []
     for end, share, inwards in ((ends[0], 0.0, 1.0), (ends[1], 1.0, -1.0)):
-        apart = np.abs(dots - share) <= CLOSEST
-        if apart.any():
-            free = np.abs(odds(dots[~apart]) - end).min(initial=2 * BREAK)
+        at_ends = np.abs(dots - share) <= CLOSEST
+        if at_ends.any():
+            free = np.abs(odds(dots[~at_ends]) - end).min(initial=2 * BREAK)
             line_at = end + inwards * free / 2
             room = TICK_ROOM * (ends[1] - ends[0])
             ticks = {place: tick for place, tick in ticks.items() if abs(place - end) > room}

@@ -85,9 +85,9 @@ def repetitions(
     repeated = {}
     for place, row in {place_of(row): row for row in rows}.items():
         of_print = printed_settings(row)
-        wanted = None if of_print is None else recipe(of_print | (settings or {}))
-        if wanted is not None:
-            repeated[place] = tuple(runs.get(wanted[0], {}).values())
+        of_row = None if of_print is None else recipe(of_print | (settings or {}))
+        if of_row is not None:
+            repeated[place] = tuple(runs.get(of_row[0], {}).values())
     return repeated
 
 
