@@ -177,7 +177,7 @@ class Index:
 
     def rebuild(self) -> int:
         """Throw the file away, read every folder again, return how many runs are listed."""
-        with writing():
+        with self.locked(), writing():  # nobody changes runs behind the lock of a file that went
             self._discard()
         n_runs: int = self._ask("SELECT count(*) FROM runs WHERE damage = ''", {})[0][0]
         return n_runs
@@ -208,8 +208,7 @@ class Index:
     @contextmanager
     def _fresh(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection to a table that agrees with the folders."""
-        present = self._stamps()
-        connection = self._up_to_date(present) or self._refreshed(present)
+        connection = self._up_to_date(self._stamps()) or self._refreshed()
         with closing(connection):
             yield connection
 
@@ -227,24 +226,24 @@ class Index:
         connection.close()
         return None
 
-    def _refreshed(self, present: Mapping[str, str]) -> sqlite3.Connection:
+    def _refreshed(self) -> sqlite3.Connection:
         """Return a connection to a table brought up to date, in memory where no file can be."""
         try:
             connection = self._writable()
         except sqlite3.Error:  # full or read-only disk: the list is still shown
-            return self._in_memory(present)
+            return self._in_memory()
         try:
-            self._take_in(connection, present)
+            self._take_in(connection)
             connection.execute("COMMIT")
         except sqlite3.Error:
             connection.close()
-            return self._in_memory(present)
+            return self._in_memory()
         return connection
 
-    def _in_memory(self, present: Mapping[str, str]) -> sqlite3.Connection:
+    def _in_memory(self) -> sqlite3.Connection:
         connection = sqlite3.connect(":memory:", isolation_level=None)
         connection.execute(_TABLE)
-        self._take_in(connection, present)
+        self._take_in(connection)
         return connection
 
     def _writable(self) -> sqlite3.Connection:
@@ -258,13 +257,15 @@ class Index:
         connection.execute(_TABLE)
         _listed(connection)
 
-    def _take_in(self, connection: sqlite3.Connection, present: Mapping[str, str]) -> None:
-        listed = _listed(connection)
+    def _take_in(self, connection: sqlite3.Connection) -> None:
+        """Write what the folders hold now: a run that was moved away and back looks the same."""
+        present, listed = self._stamps(), _listed(connection)
         gone = [(run_id,) for run_id in listed.keys() - present.keys()]
-        changed = [run_id for run_id, stamp in present.items() if listed.get(run_id) != stamp]
         connection.executemany("DELETE FROM runs WHERE id = ?", gone)
-        values = (self._values(run_id, present[run_id]) for run_id in changed)
-        connection.executemany(_INSERT, values)
+        for run_id, stamp in present.items():
+            if listed.get(run_id) != stamp:
+                with suppress(LibraryError):  # it has just gone
+                    connection.execute(_INSERT, self._values(run_id, stamp))
 
     def _stamps(self) -> dict[str, str]:
         """Return what tells one state of a run from another, for every folder there is."""
@@ -301,10 +302,12 @@ _COLUMNS: Final = (
 
 @lru_cache(KEPT)  # for where no file can be, as before the first run is kept: else read each time
 def _values(run: Path, stamp: str) -> Mapping[str, object]:
-    """Return what is listed of a run in one state."""
+    """Return what is listed of a run in one state; RUN_UNKNOWN where it has just gone."""
     try:
         return _columns(read_manifest(run), stamp, sharing.read(run))
     except LibraryError as error:
+        if not run.is_dir():
+            raise
         damaged = error.code == RefusalCode.DAMAGED  # then it names the run
         what = error.what if damaged else f"Run {run.name} is damaged: {error.what}"
         known = {"id": run.name, "stamp": stamp, "damage": what, "row": ""}

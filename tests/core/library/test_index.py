@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import stat
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,7 @@ from core.errors import LibraryError
 from core.library import Library, index
 from core.library.describe import describe
 from core.library.files import read_manifest, write_manifest, write_run
+from core.library.index import Index
 from tests.core.library.builders import SOURCE, headline, small
 
 
@@ -218,3 +220,74 @@ def test_many_that_open_a_new_index_at_once_all_wait_their_turn(home, tmp_path):
             assert all(pool.map(first_change, libraries))
         for end in ("", "-wal", "-shm"):
             (home / f"index.sqlite{end}").unlink(missing_ok=True)
+
+
+def test_a_run_deleted_while_it_is_listed_and_then_restored_is_no_damaged_one(
+    three, library, home, tmp_path, monkeypatch
+):
+    """Away and back, a folder has the stamp that it had: its absence must not be remembered."""
+    run, other, writable = three[0].id, Library(home, tmp_path / "samples"), Index._writable
+
+    def late(self):
+        monkeypatch.undo()
+        other.delete(run)
+        return writable(self)
+
+    monkeypatch.setattr(Index, "_writable", late)
+    (home / "index.sqlite").unlink()
+    assert {row.id for row in library.rows()} == {row.id for row in three[1:]}
+    other.restore(run)
+    assert library.damaged() == []
+    assert {row.id for row in library.rows()} == {row.id for row in three}
+
+
+def test_a_run_that_goes_while_it_is_read_is_not_remembered_as_damaged(
+    three, library, home, monkeypatch
+):
+    run = home / "runs" / three[0].id
+
+    def gone(folder):
+        if folder == run:
+            monkeypatch.undo()
+            run.rename(home / "away")
+        return read_manifest(folder)
+
+    monkeypatch.setattr(index, "read_manifest", gone)
+    index._values.cache_clear()
+    (home / "index.sqlite").unlink()
+    assert len(library.rows()) == 2
+    (home / "away").rename(run)
+    assert library.damaged() == []
+    assert {row.id for row in library.rows()} == {row.id for row in three}
+
+
+def test_who_waits_for_an_index_that_is_made_anew_waits_for_the_new_one(three, library, home):
+    """Two that hold the locks of two files would change runs at once."""
+    old = sqlite3.connect(home / "index.sqlite", isolation_level=None)
+    old.execute("BEGIN IMMEDIATE")
+    with ThreadPoolExecutor() as pool:
+
+        def hold():
+            with library._index.locked():
+                return (home / "index.sqlite").stat().st_ino
+
+        waiting = pool.submit(hold)
+        time.sleep(0.2)  # as a rule enough to open the old file; else this shows less
+        for end in ("", "-wal", "-shm"):
+            (home / f"index.sqlite{end}").unlink()
+        with library._index.locked():
+            number = (home / "index.sqlite").stat().st_ino
+            old.close()
+            time.sleep(0.2)
+            assert not waiting.done()
+        assert waiting.result(20) == number
+
+
+def test_an_index_is_not_thrown_away_while_somebody_changes_runs(three, library, home, monkeypatch):
+    monkeypatch.setattr(index, "BUSY_S", 0.05)
+    other = sqlite3.connect(home / "index.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LibraryError, match="locked"):
+        library.rebuild_index()
+    other.close()
+    assert library.rebuild_index() == 3
