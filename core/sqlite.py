@@ -6,7 +6,6 @@ Imports the standard library only.
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -55,34 +54,26 @@ def writer(
 def _begun(
     path: Path, busy_s: float, prepare: Callable[[sqlite3.Connection], None]
 ) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None)
     # SQLite's own timeout does not cover the switch to WAL: of two processes that open a new file
     # at once, one is told at once that it is locked.
     deadline = time.monotonic() + busy_s
-    while True:
-        before = _inode(path)
-        connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("BEGIN IMMEDIATE")
-            # The lock of a file that another process has removed meanwhile keeps nobody out.
-            if before is not None and before == _inode(path):
-                prepare(connection)
-                return connection
-            connection.close()
-        except sqlite3.Error as error:
-            connection.close()
-            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-            if not busy or time.monotonic() > deadline:
-                raise
-            time.sleep(RETRY_S)
-
-
-def _inode(path: Path) -> int | None:
-    """Return the number of the file at a path, None where there is none."""
-    with suppress(OSError):  # what keeps SQLite from opening it, SQLite says
-        return path.stat().st_ino
-    return None
+    try:
+        while not connection.in_transaction:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() > deadline:
+                    raise
+                time.sleep(RETRY_S)
+        prepare(connection)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def version(connection: sqlite3.Connection) -> int:

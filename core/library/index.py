@@ -27,6 +27,7 @@ from core.library.manifest import Manifest, Summary
 VERSION: Final = 3  # of the table; another one is thrown away and built anew
 BUSY_S: Final = 20.0
 KEPT: Final = 4096  # states of runs, what is listed of them
+_PASSING: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)  # no tear
 _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS runs (
     id TEXT PRIMARY KEY, stamp TEXT NOT NULL, damage TEXT NOT NULL, row TEXT NOT NULL,
@@ -176,21 +177,34 @@ class Index:
         return [DamagedRun(*row) for row in self._ask(text, {})]
 
     def rebuild(self) -> int:
-        """Throw the file away, read every folder again, return how many runs are listed."""
-        with self.locked(), writing():  # nobody changes runs behind the lock of a file that went
-            self._discard()
+        """Throw the table away, read every folder again, return how many runs are listed.
+
+        No byte of what was listed stays in the file, which other processes may have open: it is
+        emptied, not removed, as their locks are on it.
+        """
+        try:
+            with self.locked() as connection:
+                connection.execute("PRAGMA secure_delete = ON")
+                connection.execute("DROP TABLE runs")
+                connection.execute(_TABLE)
+                self._take_in(connection)
+                connection.execute("COMMIT")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.DatabaseError:  # torn
+            with writing():
+                self._discard()
         n_runs: int = self._ask("SELECT count(*) FROM runs WHERE damage = ''", {})[0][0]
         return n_runs
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[sqlite3.Connection]:
         """Keep other processes from changing runs meanwhile: BEGIN IMMEDIATE on the file."""
         try:
             connection = self._writable()
         except sqlite3.Error as error:
             raise _unwritable(error) from error
         with closing(connection):
-            yield
+            yield connection
             with suppress(sqlite3.Error):  # a full disk: the folders have the change already
                 connection.execute("COMMIT")
 
@@ -199,9 +213,10 @@ class Index:
         try:
             with self._fresh() as connection:
                 return connection.execute(text, values).fetchall()
-        except sqlite3.DatabaseError:
-            with writing():
-                self._discard()
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF not in _PASSING:
+                with writing():
+                    self._discard()
             with self._fresh() as connection:
                 return connection.execute(text, values).fetchall()
 

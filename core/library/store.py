@@ -600,9 +600,10 @@ class Library:
 
 
 def _bytes(run: Path) -> int:
-    """Return how much a folder holds; a file that goes meanwhile holds nothing."""
+    """Return how much a folder holds; a file or folder that goes meanwhile holds nothing."""
     n_bytes = 0
-    for path in run.rglob("*"):
-        with suppress(OSError):
-            n_bytes += path.lstat().st_size
+    for folder, folders, names in os.walk(run):
+        for name in (*folders, *names):
+            with suppress(OSError):
+                n_bytes += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH118  # many
     return n_bytes

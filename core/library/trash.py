@@ -55,7 +55,11 @@ def too_old(trash: Path) -> list[Path]:
 def sweep(runs: Path) -> None:
     """Remove what a process that died left half-written among the runs, a day later."""
     yesterday = (datetime.now(UTC) - timedelta(days=1)).timestamp()
-    for part in (*runs.glob(f".*{PART}"), *runs.glob(f"*/.*{PART}")):
+    parts: list[Path] = []
+    for folder in (runs, *runs.glob("*")):
+        with suppress(OSError):  # deleted meanwhile
+            parts += folder.glob(f".*{PART}")
+    for part in parts:
         if part.name.endswith(GONE) or _changed(part) >= yesterday:
             continue
         if part.is_dir():

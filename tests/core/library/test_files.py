@@ -308,7 +308,6 @@ def test_name_and_tags_changed_by_two_processes_both_hold(home, library, keep):
 
 RIVAL = """
 import sys
-from contextlib import suppress
 from pathlib import Path
 import numpy as np
 from core.errors import LibraryError
@@ -327,9 +326,9 @@ for turn in range(60):
         elif act == 3:
             library.restore(run)
         else:
-            for path in (home / "trash").glob("*@*"):
-                if path.name.split("@")[0] in aged:
-                    with suppress(FileNotFoundError):
+            with library._index.locked():  # age them
+                for path in (home / "trash").glob("*@*"):
+                    if path.name.split("@")[0] in aged:
                         path.rename(path.with_name(f"{path.name.split('@')[0]}@20200101T000000Z"))
             library.purge()
     except LibraryError as error:
