@@ -16,7 +16,6 @@ WINDOW: Final = {"width": 1280, "height": 720}
 OPEN, EMPTY = 120, 60  # words, docs/style.md rule 15
 WITH_FIGURES = 200  # words, those in figures and rows of tables with them
 CONTROLS = 12
-LONG_FORMS = {"train"}  # whose fields all stand in the first view
 DRAWN_MS = 2_000  # after which what a page draws by itself is there
 # Text in sight, without icons, navigation and labels that only a screen reader has; unless figures
 # count, without what is looked at or looked up (figures, rows of tables) as well.

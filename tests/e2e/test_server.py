@@ -23,7 +23,6 @@ from tests.e2e.conftest import (
 from tests.e2e.first_screen import (
     CONTROLS,
     EMPTY,
-    LONG_FORMS,
     OPEN,
     WITH_FIGURES,
     controls_in_sight,
@@ -168,7 +167,7 @@ def test_axe_finds_nothing_and_a_page_fits_its_window_in_width_and_in_words(visi
     assert len(words) <= (EMPTY if name in NOTHING_OPEN else OPEN), words
     with_figures, controls = words_in_sight(page, figures=True), controls_in_sight(page)
     assert len(with_figures) <= WITH_FIGURES, with_figures
-    assert len(controls) <= CONTROLS or name in LONG_FORMS, controls
+    assert len(controls) <= CONTROLS, controls
     assert page.evaluate(AS_ITS_NUMBER)
     assert page.evaluate(IN_TITLE_ROWS)
     for narrow in NARROW:

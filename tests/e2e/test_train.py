@@ -100,8 +100,9 @@ def start_adafocal(page: Page) -> None:
 
 def test_the_form_fits_and_one_click_trains_adafocal_on_digits(open_page, one_slot):
     page = open_page()
-    page.get_by_text("More settings").click()
-    expect(page.get_by_role("spinbutton", name="Batch size")).to_be_visible()
+    for fold, field in (("Loss and epochs", "Epochs"), ("More settings", "Batch size")):
+        page.get_by_text(fold).click()
+        expect(page.get_by_role("spinbutton", name=field)).to_be_visible()
     check_axe(page)
     page.set_viewport_size({"width": 390, "height": 844})
     check_no_sideways_scroll(page)
@@ -136,6 +137,7 @@ def downloaded(page: Page, button: str) -> bytes:
 @pytest.mark.nightly
 def test_a_saved_config_runs_unchanged_and_its_run_opens_elsewhere(open_page, one_slot, tmp_path):
     page = open_page()
+    page.get_by_text("Loss and epochs").click()
     page.get_by_role("spinbutton", name="Epochs").fill("3")
     page.get_by_role("spinbutton", name="Epochs").press("Enter")
     settled(page)
@@ -152,7 +154,7 @@ def test_a_saved_config_runs_unchanged_and_its_run_opens_elsewhere(open_page, on
     other = open_page()
     other.get_by_role("button", name="Load config").click()
     other.locator("input[type=file]").set_input_files(saved)
-    expect(other.get_by_role("spinbutton", name="Epochs")).to_have_value("3")
+    expect(other.get_by_text("3 epochs, seed 0.")).to_be_visible()
     expect(other.get_by_text("Trained before with these settings")).to_be_visible()
     other.keyboard.press("Escape")
     link = other.locator(".st-key-train-known a")

@@ -197,6 +197,18 @@ def test_parameters_of_a_loss_follow_it_with_defaults_ranges_and_presets(page):
     assert open_jobs().config(job.id).loss == {"name": "focal", "gamma": 4.5}
 
 
+@pytest.mark.parametrize(
+    ("changes", "summary"),
+    [
+        ({}, "150 epochs, seed 0. AdaFocal, preset “As in the tables”."),
+        ({"epochs": 1, "seed": 7, "loss": {"name": "ce"}}, "1 epoch, seed 7. Cross-entropy."),
+        ({"loss": {"name": "focal", "gamma": 4.5}}, "150 epochs, seed 0. Focal, γ 4.5."),
+    ],
+)
+def test_what_is_folded_is_summed_up_in_one_line(page, changes, summary):
+    assert summary in unescape(html(upload(page(), json.dumps(FIRST | changes).encode())))
+
+
 def test_a_word_or_a_number_can_be_given_where_both_may_stand(page):
     test = page()
     key = "train.loss.adafocal.update_every"

@@ -26,14 +26,16 @@ def draw(jobs: LocalJobs) -> None:
     for place, draw_section in zip(st.columns(3, gap="small"), (_data, _model, _loss), strict=True):
         with place:
             draw_section()
-    _parameters(str(form.value("loss")))
     place = st.container()
-    with st.container(horizontal=True, vertical_alignment="top", key="train.second"):
-        FORM.draw("epochs")
-        launcher.choose()
-        if not launcher.in_cluster():
-            _device()
-        FORM.draw("seeds", width=NARROW)
+    widgets.caption(_standing())
+    with st.expander("Loss and epochs", key="train.few"):
+        _parameters(str(form.value("loss")))
+        with st.container(horizontal=True, vertical_alignment="top", key="train.second"):
+            FORM.draw("epochs")
+            FORM.draw("seeds", width=NARROW)
+            launcher.choose()
+            if not launcher.in_cluster():
+                _device()
     launcher.ask(jobs)
     with st.expander("More settings", key="train.more"):
         _recipe()
@@ -68,6 +70,19 @@ def draw(jobs: LocalJobs) -> None:
         _submission()
     with place:
         _advice()
+
+
+def _standing() -> str:
+    """Return what the first fold holds, so that a first training can leave it folded."""
+    epochs, seeds, loss = form.value("epochs"), form.value("seeds"), str(form.value("loss"))
+    entry, preset = LOSSES[loss], LOSSES[loss].presets.get(form.preset_of(loss))
+    words = [
+        f"{entry.parameters[name].label} {f'{held:g}' if isinstance(held, float) else held}"
+        for name, held in form.loss_settings(loss).items()
+    ]
+    settings = [f"preset “{preset.label}”"] if preset else words
+    length = f"{count(epochs)} epoch{'s' * (epochs != 1)}, seed{'s' * (',' in seeds)} {seeds}"
+    return f"{length}. {', '.join([entry.label, *settings])}."
 
 
 def _advice() -> None:
