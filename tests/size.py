@@ -43,11 +43,11 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/ood": Size(1_100, 7, 7),
     "core/readers": Size(18_000, 75, 285),
     "core/reports": Size(3_450, 21, 55),
-    "core/screens": Size(20_530, 86, 228),
+    "core/screens": Size(20_615, 86, 228),
     "core/studies": Size(3_670, 15, 36),
-    "core/training": Size(4_190, 19, 52),
+    "core/training": Size(4_225, 19, 52),
     "core/xray": Size(1_400, 8, 24),
-    "pages": Size(19_150, 123, 310),
+    "pages": Size(19_185, 123, 310),
 }
 
 

@@ -8,8 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from core.arrays import Bool, Float
+from core.arrays import Bool, Float, Int, Scores
 from core.defaults import N_BINS
+from core.errors import Refused
 from core.histories import BinHistory, History
 from core.losses.bins import validation_bins
 from core.metrics.binning import equal_width_cuts, sums
@@ -117,6 +118,38 @@ def validation_history(history: History, train: str) -> BinHistory | None:
         train_confidence=trained,
         trained=np.repeat(list(epochs), N_BINS) + (1.0 if history.epoch.min() == 0 else 0.0),
     )
+
+
+def learned_epochs(validation: Scores, labels: Int) -> Int:
+    """Return the epoch from which each row is answered right ever after; E + 1 where there is none.
+
+    Parameters
+    ----------
+    validation : (E, N, K) array of float
+        Logits after each epoch, 1..E.
+    labels : (N,) array of int in 0..K-1
+
+    Returns
+    -------
+    (N,) int64
+        Of equal logits the first class is the answer.
+
+    Raises
+    ------
+    Refused
+        NONFINITE when an epoch holds logits of a diverged model.
+
+    References
+    ----------
+    Ghosh et al. 2022, appendix M, which follows training rows.
+    """
+    learned = np.ones(len(labels), np.int64)
+    for epoch, logits in enumerate(validation):
+        if not np.isfinite(logits).all():
+            what, remedy = "Validation logits that are not numbers", "lower the learning rate"
+            raise Refused("NONFINITE", what, remedy, f"epoch {epoch + 1}")
+        learned[logits.argmax(axis=-1) != labels] = epoch + 2
+    return learned
 
 
 def norm_histogram(norms: Float) -> dict[str, float]:

@@ -70,14 +70,14 @@ def library(home):
     return Library(home, SAMPLES)
 
 
-def keep_run(library, run_id):
+def keep_run(library, run_id, **more):
     rng = np.random.default_rng(0)
     part = Predictions(
         Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(90, 3)) * 3, rng.integers(0, 3, 90)
     )
     return library.keep_trained(
         "a run",
-        {"test": part},
+        {"test": part, "val": part},
         source=RunSource("digits", "0" * 32),
         summary={"test": summarise(audit(part))},
         config={"epochs": 3},
@@ -85,6 +85,7 @@ def keep_run(library, run_id):
         history=small_history(),
         bins=small_bins(),
         run_id=run_id,
+        **more,
     )
 
 
@@ -683,6 +684,16 @@ def test_a_finished_job_opens_its_run(page, keep, library):
     assert test.query_params["run"] in ("ended", ["ended"])
     assert "a run" in test.selectbox(key="app.picked").options
     assert "file digest" in html(test)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_logits_by_learned_epoch_are_drawn_where_they_were_kept(page, keep, library, kept):
+    logits = np.zeros((3, 90, 3), np.float32) if kept else None
+    keep_run(library, "ended", validation=logits)
+    keep("ended", JobState.SUCCEEDED, run="ended")
+    text = html(fine(page(job="ended")))
+    assert ("Largest logit by learned epoch" in text) is kept
+    assert ("When rows were learned is not known" in text) is not kept
 
 
 def test_a_model_of_texts_is_not_offered_images(page, keep, library):

@@ -1,13 +1,15 @@
-"""Distributions at three epochs of a training: gradients of single rows, and reliability."""
+"""Distributions of a training: gradients of single rows, reliability, logits by learned epoch."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from core.arrays import Float
+from core.arrays import Float, Int
 from core.histories import History
-from core.screens.kit.curves import SHARES, Plot, TheoryCurve, curve_card
-from core.screens.kit.numbers import count, percent
+from core.library import open_library
+from core.screens.kit.curves import SHARES, Colour, Dash, Plot, TheoryCurve, curve_card
+from core.screens.kit.numbers import count, percent, three
 from core.screens.kit.records import Column, FigureCard
 from core.training.distributions import (
     BINS,
@@ -17,6 +19,7 @@ from core.training.distributions import (
     NORMS,
     RELIABILITY,
     column,
+    learned_epochs,
     norm_middles,
 )
 
@@ -24,6 +27,85 @@ DASHES = ("dot", "dash", "solid")
 Parts = dict[int, dict[str, float]]
 Read = Callable[[dict[str, float]], tuple[Float, Float]]
 MIDDLES = norm_middles()
+
+
+LEARNED_GROUPS = 4
+LOGIT_BINS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedRows:
+    """When each of N validation rows was learned in E epochs, and its largest logit at the end.
+
+    Attributes
+    ----------
+    epoch : (N,) int64
+        From 1; E + 1 where a row was never learned.
+    largest : (N,) float64
+    n_epochs : int
+    """
+
+    epoch: Int
+    largest: Float
+    n_epochs: int
+
+
+def learned_rows(run_id: str) -> LearnedRows:
+    """Return when the validation rows of a run of several classes were learned.
+
+    Raises
+    ------
+    LibraryError
+        RUN_UNKNOWN, SPLIT_UNKNOWN, DAMAGED, or NO_HISTORY when no logits were kept.
+    Refused
+        NONFINITE.
+    """
+    library = open_library()
+    logits = library.validation_logits(run_id)
+    epoch = learned_epochs(logits, library.load(run_id, "val").labels)
+    return LearnedRows(epoch, logits[-1].max(axis=-1).astype(np.float64), len(logits))
+
+
+def learned_card(rows: LearnedRows) -> FigureCard:
+    """Return the distribution of the largest logit, of rows grouped by their learned epoch."""
+    last = rows.n_epochs
+    spans = np.array_split(np.arange(1, last + 1), min(last, LEARNED_GROUPS))
+    groups = [
+        (f"epoch {span[0]}" if len(span) == 1 else f"epochs {span[0]} to {span[-1]}", span)
+        for span in spans
+    ]
+    edges = np.histogram_bin_edges(rows.largest, LOGIT_BINS)
+    curves, medians = [], []
+    styles: list[tuple[Colour, Dash]] = [(0, "solid"), (1, "dash"), (2, "dot"), (3, "dashdot")]
+    styles[len(groups) :] = [("ink", "longdash")]
+    groups.append(("never", np.array([last + 1])))
+    for (name, span), (colour, dash) in zip(groups, styles, strict=True):
+        largest = rows.largest[np.isin(rows.epoch, span)]
+        if not largest.size:
+            continue
+        share = np.histogram(largest, edges)[0] / largest.size
+        named = f"{name} (n = {count(largest.size)})"
+        curves.append(TheoryCurve(named, (edges[:-1] + edges[1:]) / 2, share, colour, dash))
+        medians.append(f"{name} {three(float(np.median(largest)))}")
+    plot = Plot(
+        curves=tuple(curves),
+        across="Largest logit",
+        up="Share of the group",
+        y={"rangemode": "tozero", "tickformat": ".0%"},
+        hover="logit %{x:.2f}: %{y:.1%}",
+    )
+    return curve_card(
+        "learned",
+        "Largest logit by learned epoch",
+        "validation, at the end",
+        plot,
+        (Column("logit", "largest logit", "number"), Column("share", "share", "share")),
+        alt=f"Distribution of the largest logit after epoch {count(last)}, by learned epoch. "
+        f"Medians: {', '.join(medians)}.",
+        caption="As Ghosh et al. 2022, figure 34, but of validation rows; the paper's are training "
+        "rows. From its learned epoch on, a row is answered right to the end.",
+        curve=Column("learned", "learned"),
+    )
 
 
 def distribution_cards(history: History) -> tuple[FigureCard, ...]:

@@ -2,26 +2,29 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 
-from core.errors import AuditError, UsageError
+from core.errors import AuditError, LibraryError, UsageError
 from core.histories import History
 from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
-from core.library.manifest import BINS, HISTORY
+from core.library.manifest import BINS, HISTORY, VALIDATION
+from core.predictions import Task
 from core.screens.gamma.view import TRAIN_CONFIDENCES, training_bins_card
 from core.screens.kit.records import FigureCard, Sentence
 from core.screens.kit.text import short
 from core.screens.train import view as views
 from core.screens.train import words
-from core.screens.train.distributions import distribution_cards
+from core.screens.train.distributions import distribution_cards, learned_card, learned_rows
 from core.screens.train.view import TrainedRun
 from core.screens.train.words import JobProgress
 from core.training import threads
 from core.training.config import TrainConfig
-from pages.ui import cache, html_macros, site, state, visitor, widgets
+from pages.ui import cache, frame, html_macros, site, state, visitor, widgets
+from pages.ui.compute import Computation
 from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import queue
 from pages.ui.jobs import watch as job_watch
@@ -32,6 +35,7 @@ from pages.ui.visitor import open_jobs, open_library
 PANEL_WIDTH = 332  # three abreast on a wide screen
 PLAIN_WIDTH = 500
 LISTED = 200  # runs offered to compare with
+LIGHT_BYTES = 12_000_000  # of logits; fewer are read in a fraction of a second
 
 
 def sentence(watched: WatchedJob) -> Sentence:
@@ -155,7 +159,7 @@ def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
         runs.append(other)
     if not history.n_epochs and not job.state.ended:
         widgets.second("Curves appear after the first epoch.")
-    _curves(runs)
+    _curves(runs, job)
     job_watch.log(jobs, job)
 
 
@@ -174,7 +178,7 @@ def _other(beside: str | None) -> TrainedRun | None:
         return None
 
 
-def _curves(runs: Sequence[TrainedRun]) -> None:
+def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
     if not any(run.history.n_epochs for run in runs):
         return
     if len(runs) > 1:
@@ -205,6 +209,8 @@ def _curves(runs: Sequence[TrainedRun]) -> None:
         _panels(views.cards(views.MORE + views.PARTS, runs))
         _panels(distribution_cards(runs[0].history))
         _bins(runs[0].history)
+        if job.run:
+            _learned(job.run)
     widgets.caption("After each epoch on the validation set. Panels as in Mukhoti et al. 2020.")
 
 
@@ -225,6 +231,38 @@ def _bins(history: History) -> None:
     card = training_bins_card(history, train)
     if card is not None:
         widgets.figure(card)
+
+
+def _learned(run_id: str) -> None:
+    """Draw the largest logits of a run by learned epoch, where it keeps logits of each epoch."""
+    library = open_library()
+    try:
+        run = library.get(run_id)
+        if run.task == Task.MULTILABEL:
+            return
+        path = library.files(run_id).get(VALIDATION)
+        if path is None:
+            widgets.caption(
+                "When rows were learned is not known: validation logits are kept up to 128 MiB, "
+                "and this run has none."
+            )
+            return
+        rows = Computation(
+            function=learned_rows,
+            key=(run_id, run.created),
+            words="Reading the validation logits",
+            arguments=lambda: (run_id,),
+            draft=False,
+            heavy=Path(path).stat().st_size > LIGHT_BYTES,
+            most=16,
+        ).computed()
+    except LibraryError:  # deleted, which is said above
+        return
+    except AuditError as error:
+        frame.refusal(error)
+        return
+    if rows is not None:
+        widgets.figure(learned_card(rows))
 
 
 def _panels(cards: Sequence[FigureCard], width: int = PANEL_WIDTH) -> None:

@@ -10,9 +10,10 @@ from hypothesis.extra import numpy as hnp
 
 from core.arrays import CHUNK_BYTES
 from core.configs import AuditConfig
+from core.errors import Refused
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
-from core.training.distributions import norm_histogram, reliability
+from core.training.distributions import learned_epochs, norm_histogram, reliability
 from core.training.loop import answers, measure
 
 NAMES = {
@@ -247,3 +248,22 @@ def test_distributions_by_hand():
         "row_grad_norm.21.share": 0.5,
         "row_grad_norm.29.share": 0.25,
     }
+
+
+def test_learned_epochs_by_hand():
+    right, wrong, tie = [2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [1.0, 1.0, 0.0]
+    rows = (  # true class, logits by epoch, learned epoch of 3
+        (0, [right, right, right], 1),
+        (0, [wrong, right, right], 2),
+        (0, [right, wrong, right], 3),  # forgotten in between
+        (0, [right, right, wrong], 4),  # forgotten at the end, so never
+        (2, [right, right, right], 4),
+        (0, [wrong, tie, tie], 2),  # of equal logits the first class is the answer
+        (1, [wrong, tie, wrong], 3),
+    )
+    labels, logits, learned = zip(*rows, strict=True)
+    validation = np.array(logits).transpose(1, 0, 2)
+    assert learned_epochs(validation, np.array(labels)).tolist() == list(learned)
+    validation[1, 0, 2] = np.nan
+    with pytest.raises(Refused, match="NONFINITE"):
+        learned_epochs(validation, np.array(labels))
