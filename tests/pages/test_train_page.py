@@ -31,6 +31,7 @@ from pages.ui import task
 from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import speed as estimated
 from pages.ui.task import Work
+from pages.ui.train import watch
 from pages.ui.train.state import FORM
 from pages.ui.weights_source import weights_of
 from tests.core.library.builders import small_bins, small_history
@@ -619,6 +620,22 @@ def test_a_running_job_shows_numbers_and_curves(page, keep):
     assert open_jobs().get("running").asked == "cancel"
     assert "Stopping" in html(test)
     assert test.button(key="job.stop").disabled
+
+
+def test_the_bins_of_a_training_are_drawn_once(page, keep, monkeypatch):
+    keep("mine", JobState.CANCELLED)
+    parts = {"lower": 0.0, "upper": 1.0, "count": 4.0, "confidence": 0.75, "accuracy": 0.5}
+    parts |= {"train": 0.5, "train_top": 0.625}
+    bins = {f"val_bins.{b}.{name}": parts[name] for b in range(15) for name in parts}
+    event = {"event": "epoch", "epoch": 0, "bins": [], "metrics": EVENT["metrics"] | bins}
+    (open_jobs().folder("mine").path / "events.jsonl").write_text(f"{json.dumps(event)}\n")
+    drawn = []
+    card = watch.training_bins_card
+    monkeypatch.setattr(watch, "training_bins_card", lambda *of: drawn.append(of[1]) or card(*of))
+    test = fine(page(job="mine"))
+    test.selectbox(key="widget.trained").set_value("train_top").run()
+    assert drawn == ["train", "train_top"]
+    assert "solid: C_train of the answer" in html(fine(test))
 
 
 def test_a_failed_job_says_why_and_is_tried_again(page, keep):

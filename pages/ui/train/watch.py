@@ -216,9 +216,10 @@ def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
 
 def _bins(history: History) -> None:
     """Draw how the confidence of training and validation agree, by bin, of any loss."""
-    if training_bins_card(history, "train") is None:
-        return
     train = state.choice("trained", list(TRAIN_CONFIDENCES), "train")
+    card = training_bins_card(history, train)
+    if card is None:
+        return
     st.selectbox(
         "Training confidence",
         list(TRAIN_CONFIDENCES),
@@ -228,9 +229,7 @@ def _bins(history: History) -> None:
         args=("trained", "train"),
         width=300,
     )
-    card = training_bins_card(history, train)
-    if card is not None:
-        widgets.figure(card)
+    widgets.figure(card)
 
 
 def _learned(run_id: str) -> None:
