@@ -256,14 +256,14 @@ def _tiles(audit: HumanAudit, words: HumanWords, *, plain: bool) -> tuple[Tile, 
     scores = audit.scores
     entropy = scores["entropy_gap_signed"]
     tiles = (
-        _points_tile(words.distance, words.distance_help, scores["tvd"], words.floor),
-        _points_tile(words.error, words.error_help, scores["ece_votes"], words.floor),
+        _points_tile(words.distance, words.distance_help, scores["tvd"], words),
+        _points_tile(words.error, words.error_help, scores["ece_votes"], words),
         Tile(
             words.entropy,
             three(entropy.value),
             "" if plain else "nats",
             three_span(entropy.value, entropy.low, entropy.high),
-            _floor_note(entropy, three(entropy.floor), words.floor),
+            _floor_note(entropy, words.floor.format(three(entropy.floor)), words),
             words.entropy_help,
         ),
         Tile(
@@ -271,7 +271,7 @@ def _tiles(audit: HumanAudit, words: HumanWords, *, plain: bool) -> tuple[Tile, 
             in_hundred(scores["rank"].value, scores["rank"].low, scores["rank"].high),
             "in 100",
             points_span(scores["rank"].value, scores["rank"].low, scores["rank"].high),
-            _floor_note(scores["rank"], in_hundred(scores["rank"].floor), words.best),
+            _floor_note(scores["rank"], words.best.format(in_hundred(scores["rank"].floor)), words),
             with_row_noun(words.rank_help),
         ),
     )
@@ -288,19 +288,19 @@ def _tiles(audit: HumanAudit, words: HumanWords, *, plain: bool) -> tuple[Tile, 
     )
 
 
-def _points_tile(label: str, meaning: str, score: HumanScore, floor: str) -> Tile:
+def _points_tile(label: str, meaning: str, score: HumanScore, words: HumanWords) -> Tile:
     return Tile(
         label,
         points(score.value, score.low, score.high),
         "points",
         points_span(score.value, score.low, score.high),
-        _floor_note(score, points(score.floor), floor),
+        _floor_note(score, words.floor.format(points(score.floor)), words),
         meaning,
     )
 
 
-def _floor_note(score: HumanScore, floor: str, template: str) -> str:
-    return template.format(floor) if score.floor is not None else f"no floor: {score.reason}"
+def _floor_note(score: HumanScore, floor: str, words: HumanWords) -> str:
+    return floor if score.floor is not None else words.no_floor.format(score.reason)
 
 
 def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:

@@ -30,6 +30,7 @@ class HumanWords:
     tick: str
     rows: str
     floor: str
+    no_floor: str
     best: str
     far_distance: str
     fits: str
@@ -59,6 +60,7 @@ TECHNICAL = HumanWords(
     tick="{:.2f}",
     rows="images",
     floor="floor {}",
+    no_floor="no floor: {}",
     best="at best {}",
     far_distance="TVD",
     fits="Temperature on votes and on majority labels",
@@ -86,6 +88,7 @@ PLAIN = HumanWords(
     tick="",
     rows="pictures",
     floor="{} for a model that knew what people think",
+    no_floor="cannot be set against a model that knew what people think: {}",
     best="{} for a model that knew what people think",
     far_distance="difference",
     fits="Could it be made less sure?",

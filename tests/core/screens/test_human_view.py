@@ -86,6 +86,12 @@ def test_every_number_has_an_interval_and_a_floor():
     shares = replace(shares, votes=Votes.of("v.csv", shares.votes.of_row / 25))
     notes = [tile.note for tile in view_of(shares).numbers]
     assert notes[0] == "no floor: shares do not tell how many people were asked"
+    plain = [tile.note for tile in view_of(shares, plain=True).numbers]
+    assert not any("floor" in note for note in plain)
+    assert plain[0] == (
+        "cannot be set against a model that knew what people think: "
+        "shares do not tell how many people were asked"
+    )
 
 
 def test_what_each_fit_does_to_both_errors_is_said():
