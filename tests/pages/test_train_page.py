@@ -21,6 +21,7 @@ from core.metrics.suite import audit
 from core.models import names
 from core.predictions import Predictions, ScoreKind, Task
 from core.process_identity import identity
+from core.screens.gamma.view import training_bins_card
 from core.training import progress
 from core.training.config import from_json
 from core.training.estimate import Speed, basis
@@ -31,7 +32,6 @@ from pages.ui import task
 from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import speed as estimated
 from pages.ui.task import Work
-from pages.ui.train import watch
 from pages.ui.train.state import FORM
 from pages.ui.weights_source import weights_of
 from tests.core.library.builders import small_bins, small_history
@@ -629,12 +629,16 @@ def test_the_bins_of_a_training_are_drawn_once(page, keep, monkeypatch):
     bins = {f"val_bins.{b}.{name}": parts[name] for b in range(15) for name in parts}
     event = {"event": "epoch", "epoch": 0, "bins": [], "metrics": EVENT["metrics"] | bins}
     (open_jobs().folder("mine").path / "events.jsonl").write_text(f"{json.dumps(event)}\n")
-    drawn = []
-    card = watch.training_bins_card
-    monkeypatch.setattr(watch, "training_bins_card", lambda *of: drawn.append(of[1]) or card(*of))
+    built = []
+
+    def card(history, train):
+        built.append(train)
+        return training_bins_card(history, train)
+
+    monkeypatch.setattr("pages.ui.train.watch.training_bins_card", card)
     test = fine(page(job="mine"))
     test.selectbox(key="widget.trained").set_value("train_top").run()
-    assert drawn == ["train", "train_top"]
+    assert built == ["train", "train_top"]
     assert "solid: C_train of the answer" in html(fine(test))
 
 
