@@ -29,17 +29,18 @@ with frame.caught():
         controls = st.container(horizontal=True, vertical_alignment="bottom", key="controls")
         with controls:
             splits = choices.splits(runs)
-        audited = cache.compared(runs, splits)
-        if audited is None:
+        comparison, audited = None, cache.compared(runs, splits)
+        if audited is not None:
+            with controls:
+                metric, reference = choices.ranking(runs, audited)
+                if choices.two_classes(runs):
+                    audited = cache.with_benefit(runs, splits, audited, choices.threshold())
+                search = choices.search(runs)
+            comparison = cache.ranked(runs, splits, audited, reference)
+        if audited is None or comparison is None:
             with top:
                 widgets.sentence(Sentence((Phrase(f"Analysing {len(runs)} runs."),)))
             st.stop()
-        with controls:
-            metric, reference = choices.ranking(runs, audited)
-            if choices.two_classes(runs):
-                audited = cache.with_benefit(runs, splits, audited, choices.threshold())
-            search = choices.search(runs)
-        comparison = cache.ranked(runs, splits, audited, reference)
         named = [
             NamedRun(run.id, run.name, split, run.file_digest)
             for run, split in zip(runs, splits, strict=True)

@@ -9,13 +9,14 @@ from core.arrays import Float, Int
 from core.defaults import ACTS_AT
 from core.library import open_library
 from core.metrics.clinical import net_benefit
-from core.metrics.comparison import Compared, Comparison, Leader, compared
+from core.metrics.comparison import Compared, Comparison, Leader, compare_all, compared
 from core.metrics.design_effect import of_rows
 from core.metrics.paired import Difference
 from core.metrics.records import Score
 from core.ood.pairs import auroc_difference
 from core.predictions import Predictions, Task
 from core.progress import stage
+from core.studies.reliability import Source, loaded
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,14 @@ def with_risks(
     )
     with_benefits = [with_benefit(*pair) for pair in zip(runs, benefits, strict=True)]
     return with_benefits, with_auroc(comparison, runs, rows)
+
+
+def compare_runs(
+    runs: Sequence[Compared], names: Sequence[str], reference: int, rows: Sequence[Source]
+) -> Comparison:
+    """Return the differences of runs from one of them, in AUROC too where rows are handed over."""
+    comparison = compare_all(runs, names, reference)
+    return with_auroc(comparison, runs, [loaded(of_run) for of_run in rows]) if rows else comparison
 
 
 def of_library(places: Sequence[tuple[str, str]]) -> list[Compared]:

@@ -17,6 +17,7 @@ from core.library import SAMPLES, Library, RunSource, summarise
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.sandbox import read as sandbox
+from core.studies import comparison
 from core.studies.precomputed import keep_studies
 from pages.ui.compare import cache as compare_cache
 from pages.ui.task import Work
@@ -125,7 +126,7 @@ def test_many_runs_are_searched_in_a_table_that_scrolls(page, home, monkeypatch)
     test = page(runs=",".join(ids))
     assert not test.exception
     assert len(names_in_table(test)) == 14
-    monkeypatch.setattr(compare_cache, "compare_all", None)  # a search compares nothing again
+    monkeypatch.setattr(comparison, "compare_all", None)  # a search compares nothing again
     test.text_input(key="compare.search").set_value("run 1").run()
     assert set(names_in_table(test)) == {"run 1", *(f"run {i}" for i in range(10, 14))}
     assert "5 of 14 runs." in html(test)
@@ -363,7 +364,7 @@ def test_all_runs_can_be_cleared_where_the_link_names_one(page):
     assert test.multiselect(key="widget.runs").value == ["digits-overconfident"]
 
 
-def test_two_classes_are_compared_by_auroc_slope_and_net_benefit(page, home):
+def two_classes(home) -> str:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 80)
     ids = []
@@ -372,7 +373,26 @@ def test_two_classes_are_compared_by_auroc_slope_and_net_benefit(page, home):
         scores = np.stack([1 - p, p], axis=1)
         rows = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, scores, labels)
         ids.append(keep(home, name, rows))
-    test = fine(page(runs=",".join(ids), metric="auroc"))
+    return ",".join(ids)
+
+
+def test_ranks_of_many_rows_are_compared_in_a_process(page, home, monkeypatch):
+    runs = two_classes(home)
+    at_once = table(fine(page(runs=runs, metric="auroc")), "Scores of the runs")
+    st.cache_resource.clear()
+    monkeypatch.setattr(compare_cache, "RANKED_AT_ONCE", 0)
+    monkeypatch.setattr(comparison, "with_auroc", None)  # not in the thread of the page
+    waiting = fine(page(runs=runs, metric="auroc"))
+    if "Analysing 2 runs." in html(waiting):  # not done yet
+        assert waiting.button(key="compare.stop")
+        assert waiting.selectbox(key="widget.ref")
+    until(waiting, lambda: names_in_table(waiting))
+    assert table(waiting, "Scores of the runs") == at_once
+
+
+def test_two_classes_are_compared_by_auroc_slope_and_net_benefit(page, home):
+    runs = two_classes(home)
+    test = fine(page(runs=runs, metric="auroc"))
     assert "“keen” has the higher AUROC" in html(test)
     shown = table(test, "Scores of the runs")
     assert "Calibration slope</th>" in shown
@@ -380,7 +400,7 @@ def test_two_classes_are_compared_by_auroc_slope_and_net_benefit(page, home):
     test.number_input(key="compare.at").set_value(60.0).run()
     assert "Net benefit at 60\u202f%</th>" in table(fine(test), "Scores of the runs")
     assert test.query_params["at"] in ("60", ["60"])
-    linked = fine(page(runs=",".join(ids), at="30"))
+    linked = fine(page(runs=runs, at="30"))
     assert "Net benefit at 30\u202f%</th>" in table(linked, "Scores of the runs")
     assert test.selectbox(key="widget.metric").value == "auroc"  # a list of eight
     assert "AUROC" not in html(page(runs=PAIR))  # of several classes there is no such number

@@ -6,16 +6,18 @@ from functools import partial
 
 import streamlit as st
 
-from core.metrics.comparison import Compared, Comparison, compare_all
+from core.metrics.comparison import Compared, Comparison
 from core.metrics.records import Score
 from core.predictions import Task
 from core.studies import comparison
-from pages.ui import cache, studying
+from pages.ui import audits, cache, studying
 from pages.ui.caching import Results, cached, results
+from pages.ui.compute import Computation
 from pages.ui.escape import esc
 from pages.ui.task import BackgroundTask, Call, Work, in_turn
 
 AT_ONCE = 4_000  # rows of all runs; a page waits about a second for as many
+RANKED_AT_ONCE = 40_000  # rows of all runs whose ranks are compared; half a second
 IN_A_THREAD = 400_000  # scores; a process takes about a second to start
 OF_A_PROCESS = 50_000_000  # scores that it reads, about 20 seconds: all that a Stop throws away
 RUNS_OF_A_PROCESS = 25  # at most, for the same reason
@@ -58,20 +60,26 @@ def compared(runs: Sequence[cache.Run], splits: Sequence[str]) -> list[Compared]
 
 def ranked(
     runs: Sequence[cache.Run], splits: Sequence[str], audited: Sequence[Compared], reference: int
-) -> Comparison:
-    """Return the differences of runs from a reference; of fifty runs they take a while."""
-    parts = [ComparedSplit(run, split) for run, split in zip(runs, splits, strict=True)]
-    names = [run.name for run in runs]
-    key = tuple(part.key for part in parts), tuple(names), reference
-    kept = results("comparisons", draft=any(run.draft for run in runs), most=32)
-    result: Comparison | None = kept.get(key)
-    if result is None:
-        result = compare_all(audited, names, reference)
-        if all(run.task is Task.BINARY for run in runs):
-            rows = [cache.predictions(part.run, part.split) for part in parts]
-            result = comparison.with_auroc(result, audited, rows)
-        kept.put(key, result)
-    return result
+) -> Comparison | None:
+    """Return the differences of runs from a reference; None while they are computed elsewhere."""
+    pairs = list(zip(runs, splits, strict=True))
+    names = tuple(run.name for run in runs)
+    binary = all(run.task is Task.BINARY for run in runs)
+
+    def arguments() -> tuple[object, ...]:
+        rows = [audits.source(run, split) for run, split in pairs] if binary else []
+        return audited, names, reference, rows
+
+    return Computation(
+        function=comparison.compare_runs,
+        key=(*(part for pair in pairs for part in ComparedSplit(*pair).key), names, reference),
+        words=f"Comparing {len(runs)} runs.",
+        arguments=arguments,
+        draft=any(run.draft for run in runs),
+        heavy=binary and sum(run.n(split) for run, split in pairs) > RANKED_AT_ONCE,
+        slot="compare",
+        most=32,
+    ).computed()
 
 
 def with_benefit(
