@@ -152,9 +152,17 @@ BINNED: dict[str, Binned] = {
     "ace": Binned(binning.equal_width_cuts, top_label.average_gap, EQUAL_WIDTH),
     "rmsce": Binned(binning.equal_width_cuts, top_label.root_mean_square_gap, EQUAL_WIDTH),
     "ece_debiased": Binned(binning.equal_mass_cuts, top_label.debiased_gap, EQUAL_MASS),
+    "ece_debiased_l1": Binned(binning.equal_mass_cuts, top_label.debiased_absolute_gap, EQUAL_MASS),
 }
 
-PLUG_IN: dict[str, top_label.Statistic] = {"ece_debiased": top_label.root_mean_square_gap}
+PLUG_IN: dict[str, top_label.Statistic] = {
+    "ece_debiased": top_label.root_mean_square_gap,
+    "ece_debiased_l1": top_label.weighted_gap,
+}
+SWEEPS: dict[str, tuple[top_label.Cuts, str]] = {
+    "ece_sweep": (binning.rank_cuts, "sweep"),
+    "ece_sweep_ew": (binning.equal_width_cuts, "sweep_equal_width"),
+}
 
 ECE_OF: dict[BinRule, str] = {BinRule.EQUAL_WIDTH: "ece", BinRule.EQUAL_MASS: "ece_em"}
 
@@ -191,12 +199,13 @@ def _too_small(ranked: SortedOutcomes, cuts: Int) -> str:
     return f"a bin of {rows} can decide it: under {FEWEST} of an outcome are expected in it"
 
 
-def sweep(prepared: PreparedTarget, *, level: float) -> Estimate:
-    """Return the ECE sweep; interval and floor hold the number of bins it found."""
-    cuts = top_label.sweep_cuts(prepared.ranked)
-    value = top_label.ece_sweep(prepared.ranked)
-    settings: dict[str, Setting] = {"n_bins": len(cuts) - 1, "bins": "sweep"}
-    return _from_cuts(prepared, "ece_sweep", (value, cuts, top_label.weighted_gap, settings), level)
+def sweep(prepared: PreparedTarget, metric: str, *, level: float) -> Estimate:
+    """Return an ECE sweep; interval and floor hold the number of bins it found."""
+    cuts_of, bins = SWEEPS[metric]
+    cuts = top_label.sweep_cuts(prepared.ranked, cuts_of)
+    value = METRICS[metric].function(prepared.ranked)
+    settings: dict[str, Setting] = {"n_bins": len(cuts) - 1, "bins": bins}
+    return _from_cuts(prepared, metric, (value, cuts, top_label.weighted_gap, settings), level)
 
 
 def ks(prepared: PreparedTarget, *, level: float) -> Estimate:
@@ -214,7 +223,7 @@ def error_of(
     if metric == "smece":
         rounds = prepared.n_resamples
         return smooth(prepared, method=smece, level=level, n_resamples=rounds)
-    return {"ks": ks, "ece_sweep": sweep}[metric](prepared, level=level)
+    return ks(prepared, level=level) if metric == "ks" else sweep(prepared, metric, level=level)
 
 
 def _from_cuts(

@@ -39,7 +39,7 @@ NEEDS_SCORES = "needs full class scores"
 ALL_ANSWERS = "here ece is of the answers"
 POSITIVE = tuple(key for key, metric in METRICS.items() if metric.needs == "positive")
 OF_ANSWERS = ("accuracy", "error", "nll", "brier", "s99_share", "s99_accuracy", "aurc")
-OF_PRINT = {key: metric for key, metric in METRICS.items() if metric.of_print}
+OF_PRINT = [key for key, metric in METRICS.items() if metric.of_print]
 DEFAULT = tuple(key for key in METRICS if key not in OF_PRINT)
 OF_LABELS = {"classwise_ece", "ece_answer", *OF_PRINT}  # what one label has none of
 UNAVAILABLE: dict[Task, Mapping[str, str]] = {
@@ -350,18 +350,6 @@ def _audit_target(
             scores |= clinical_scores(prepared, level=config.level)
         if "brier_event" in metrics:
             scores["brier_event"] = _brier_event(scores.get("brier") or _brier(predictions, config))
-    for metric in set(OF_PRINT).intersection(metrics):
-        bins = {"n_bins": config.n_bins} if metric == "ece_debiased_l1" else {}
-        scores[metric] = Score(
-            metric=metric,
-            value=OF_PRINT[metric].function(prepared.ranked, **bins),
-            low=None,
-            high=None,
-            level=config.level,
-            n=prepared.ranked.n,
-            settings={"of": prepared.of, **bins},
-            reason="for comparison with papers: no interval is measured",
-        )
     floors = dict(target_audit.noise_floor)
     for metric, (score, floor) in _errors(predictions, prepared, config, metrics).items():
         scores[metric], floors[metric] = score, floor
@@ -416,7 +404,6 @@ def _errors(
     many = cells > HEAVY_CELLS or prepared.of == "label"  # one smECE for every label
     rounds = min(N_RESAMPLES_HEAVY, config.n_resamples) if many else config.n_resamples
     makers: dict[str, Callable[[], Estimate]] = {
-        "ece_sweep": lambda: estimates.sweep(prepared, level=level),
         "ks": lambda: estimates.ks(prepared, level=level),
         "smece": lambda: estimates.smooth(
             prepared, method=config.smece, level=level, n_resamples=rounds
@@ -428,6 +415,8 @@ def _errors(
         ),
     }
     errors = {metric: make() for metric, make in makers.items() if metric in metrics}
+    for metric in set(estimates.SWEEPS).intersection(metrics):
+        errors[metric] = estimates.sweep(prepared, metric, level=level)
     for metric in estimates.BINNED:
         if metric in metrics:
             errors[metric] = estimates.binned(prepared, metric, n_bins=config.n_bins, level=level)

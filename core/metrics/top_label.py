@@ -65,6 +65,20 @@ def debiased_gap(bins: BinSums, n: float) -> Float:
     return np.asarray(np.sqrt(np.maximum(total, 0.0)))
 
 
+def debiased_absolute_gap(bins: BinSums, n: float) -> Float:
+    """Return max(0, sum n_b / N (2 |gap_b| - E|gap_b + Z|)), Z of the variance of the accuracy."""
+    from scipy.special import ndtr
+
+    gap, accuracy = np.abs(_per_row(bins.gap, bins.count)), _per_row(bins.hits, bins.count)
+    with np.errstate(divide="ignore", invalid="ignore"):  # bins that are empty, or all alike
+        spread = np.sqrt(np.maximum(accuracy * (1.0 - accuracy), 0.0) / bins.count)
+        ratio = np.where(spread > 0.0, gap / spread, np.inf)
+    chance = spread * np.sqrt(2.0 / np.pi) * np.exp(-0.5 * ratio**2)
+    folded = chance + gap * (1.0 - 2.0 * ndtr(-ratio))
+    total = np.nan_to_num(bins.count * (2.0 * gap - folded)).sum(axis=-1) / n
+    return np.asarray(np.maximum(total, 0.0))
+
+
 def largest_sum(bins: BinSums, n: float) -> Float:
     """Return the largest |running sum of gaps| / N."""
     return np.asarray(np.abs(np.cumsum(bins.gap, axis=-1)).max(axis=-1) / n)
@@ -162,15 +176,7 @@ def ece_debiased_l1(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
     of Kumar et al. 2019 has the mean of 1,000 draws in the place of the expectation, and may
     return less than 0.
     """
-    from scipy.special import ndtr
-
-    bins = binning.sums(ranked, binning.equal_mass_cuts(ranked, n_bins))
-    gap, accuracy = np.abs(bins.gap / bins.count), bins.hits / bins.count
-    spread = np.sqrt(np.maximum(accuracy * (1.0 - accuracy), 0.0) / bins.count)
-    ratio = np.divide(gap, spread, out=np.full_like(gap, np.inf), where=spread > 0.0)
-    chance = spread * np.sqrt(2.0 / np.pi) * np.exp(-0.5 * ratio**2)
-    folded = chance + gap * (1.0 - 2.0 * ndtr(-ratio))
-    return max(0.0, float((bins.count * (2.0 * gap - folded)).sum() / ranked.total))
+    return _value(debiased_absolute_gap, ranked, binning.equal_mass_cuts(ranked, n_bins))
 
 
 def sweep_cuts(ranked: SortedOutcomes, cuts_of: Cuts = binning.rank_cuts) -> Int:

@@ -257,6 +257,8 @@ def test_risk_interval_is_that_of_the_bootstrap_over_rows():
         "ks",
         pytest.param("smece", marks=pytest.mark.nightly),
         "ece_debiased",
+        "ece_debiased_l1",
+        "ece_sweep_ew",
     ],
 )
 def test_calibrated_rows_lie_within_their_noise_floor(metric):
@@ -282,6 +284,7 @@ def true_errors(power):
     return {
         "ece": np.abs(np.bincount(width, gap)).sum(),
         "ece_debiased": np.sqrt((np.bincount(mass, gap) ** 2 / np.bincount(mass, density)).sum()),
+        "ece_debiased_l1": np.abs(np.bincount(mass, gap)).sum(),
         "ks": np.abs(np.cumsum(gap)).max(),
         "gap": gap.sum(),
     }
@@ -305,7 +308,7 @@ def test_intervals_hold_the_truth(power, n):
         ready = prepared(over_confident(n, seed, power), 150, seed)
         found = {
             metric: estimates.error_of(ready, metric, n_bins=15, level=0.95)[0]
-            for metric in ("ece", "ece_debiased", "ks")
+            for metric in ("ece", "ece_debiased", "ece_debiased_l1", "ks")
         }
         found["gap"] = estimates.direction(ready, 0.95)
         for metric, score in found.items():
@@ -318,7 +321,8 @@ def test_error_intervals_reach_as_far_as_the_gap_may():
     # no error of this kind is smaller than |gap|; ACE may be
     ready = prepared(over_confident(300, 3, power=1.15))
     gap = estimates.direction(ready, 0.95)
-    for metric in ("ece", "ece_em", "rmsce", "ks", "smece", "ece_sweep", "ece_debiased"):
+    debiased, sweeps = ("ece_debiased", "ece_debiased_l1"), ("ece_sweep", "ece_sweep_ew")
+    for metric in ("ece", "ece_em", "rmsce", "ks", "smece", *debiased, *sweeps):
         score, floor = estimates.error_of(ready, metric, n_bins=15, level=0.95)
         assert score.high >= max(abs(gap.low), abs(gap.high)) - 1e-12
         assert score.low <= max(0.0, score.value - floor.q95)
