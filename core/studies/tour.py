@@ -15,7 +15,7 @@ from core.studies import posthoc
 
 EDGES: Final = (0.60, 0.80, 0.95)  # between the groups of certainty of Plain words
 MATERIAL: Final = 0.05  # a gap that is worth a stop
-CORRECTION: Final = "focal_ts"  # the one that the page of step 3 names
+CORRECTION: Final = "focal_ts"  # the one that the page of step 2 names
 ENOUGH: Final = 50  # rows behind a number out of 100
 
 

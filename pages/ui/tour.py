@@ -4,23 +4,21 @@ The step stands in the link, so a reload or the Back button keeps it; whoever le
 page has left the tour.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import streamlit as st
 
 from core.errors import LibraryError
-from core.library.manifest import role_of
 from core.screens.runs import tour as words
 from core.screens.runs.tour import Stop
-from pages.ui import cache, html_macros, site, state
+from pages.ui import cache, demo, html_macros, site, state
 from pages.ui.caching import cached
 
 STEP: Final = "tour"  # in the link
 PLAIN_BEFORE: Final = "tour.plain"  # whether words were plain before the tour
 SURE, FILMS = "digits-overconfident", "phantom-ce"  # samples
-SHIFTED: Final = ("cifar10-ce", "cifar10-adafocal")  # samples that may hold damaged pictures
 
 
 @dataclass(frozen=True)
@@ -37,33 +35,14 @@ def steps() -> list[Step]:
     samples = {row.id: row for row in cache.rows(kind="sample")}
     found = []
     if SURE in samples:
-        of_sure = {"run": SURE}
+        fix = {"run": SURE, "methods": "focal_ts"}
         found = [
-            Step(site.RELIABILITY, of_sure, lambda: _averages(cache.find(SURE))),
-            Step(site.RELIABILITY, of_sure, lambda: _sure(cache.find(SURE))),
-            Step(
-                site.POSTHOC, of_sure | {"methods": "focal_ts"}, lambda: _mended(cache.find(SURE))
-            ),
+            Step(site.RELIABILITY, {"run": SURE}, lambda: _sure(cache.find(SURE))),
+            Step(site.POSTHOC, fix, lambda: _mended(cache.find(SURE))),
         ]
-    for owner in SHIFTED:
-        split = damaged(cache.find(owner).splits) if owner in samples else ""
-        if split:
-            found.append(_damaged_step(owner, split))
-            break
     if FILMS in samples:
         found.append(Step(site.XRAY, {"run": FILMS}, lambda: _film(cache.find(FILMS))))
     return found
-
-
-def damaged(splits: Sequence[str]) -> str:
-    """Return the part with the most damaged pictures, fog where there is some; else ""."""
-    shifted = [split for split in splits if role_of(split, labelled=True) == "shifted"]
-    return max(shifted, key=lambda split: ("fog" in split, split[-1:], split), default="")
-
-
-def _damaged_step(owner: str, split: str) -> Step:
-    query = {"run": owner, "sets": split}
-    return Step(site.OOD, query, lambda: _shifted(cache.find(owner), split))
 
 
 def offer() -> None:
@@ -75,7 +54,7 @@ def offer() -> None:
         icon=":material/tour:",
         key="tour.start",
         on_click=_enter,
-        help=f"{n} steps, three minutes, in plain words.",
+        help=f"{n} steps, two minutes, in plain words.",
     ):
         _go(1)
 
@@ -116,14 +95,17 @@ def draw(path: str) -> None:
             if number < last:
                 if st.button("Next", type="primary", key="tour.next"):
                     _go(number + 1)
-            elif st.button("Finish", type="primary", key="tour.next", on_click=_leave):
+            elif st.button(
+                "Finish" if demo.on() else "Drop your own file",
+                type="primary",
+                key="tour.next",
+                on_click=_leave,
+            ):
                 st.switch_page(site.HOME.script)
             if st.button("Back", key="tour.back", disabled=number == 1):
                 _go(number - 1)
-            if st.button("Restart", key="tour.restart", disabled=number == 1):
-                _go(1)
             if number < last and st.button(
-                "Skip the tour", key="tour.skip", type="tertiary", on_click=_leave
+                "Skip tour", key="tour.skip", type="tertiary", on_click=_leave
             ):
                 st.switch_page(site.HOME.script)
 
@@ -132,37 +114,21 @@ def draw(path: str) -> None:
 
 
 @cached(library=4, draft=1, keys=cache.KEYS)
-def _averages(run: cache.Run) -> Stop:
+def _sure(run: cache.Run) -> Stop:
     from core.studies import tour  # not before somebody takes it
 
-    return words.averages_stop(run.name, tour.overall(cache.predictions(run, run.split)))
-
-
-@cached(library=4, draft=1, keys=cache.KEYS)
-def _sure(run: cache.Run) -> Stop:
-    from core.studies import tour
-
-    group = tour.surest_gap(cache.predictions(run, run.split))
+    rows = cache.predictions(run, run.split)
+    group = tour.surest_gap(rows)
     assert group is not None  # the sample was made so; a test looks
-    return words.sure_stop(group)
+    return words.confidence_stop(run.name, tour.overall(rows), group)
 
 
 @cached(library=4, draft=1, keys=cache.KEYS)
 def _mended(run: cache.Run) -> Stop:
     from core.studies import tour
 
-    return words.mended_stop(
-        tour.mended(cache.predictions(run, "val"), cache.predictions(run, run.split))
-    )
-
-
-@cached(library=4, draft=1, keys=cache.KEYS)
-def _shifted(run: cache.Run, split: str) -> Stop:
-    from core.screens.ood.words import set_name
-    from core.studies import tour
-
-    shifted = tour.overall(cache.predictions(run, split))
-    return words.shifted_stop(set_name(split, "").things, shifted)
+    fit_rows, rows = cache.predictions(run, "val"), cache.predictions(run, run.split)
+    return words.mended_stop(tour.mended(fit_rows, rows), rows.n, fit_rows.n)
 
 
 @cached(library=4, draft=1, keys=cache.KEYS)
@@ -171,4 +137,4 @@ def _film(run: cache.Run) -> Stop:
     from core.studies import tour
 
     band = tour.widest_band(cache.predictions(run, run.split))
-    return words.film_stop(band, PLAIN.label(band.finding))
+    return words.film_stop(run.name, band, PLAIN.label(band.finding))

@@ -65,7 +65,7 @@ PAGES = {
     "theory in three classes": "/theory?part=classes",
     "where print is wrong": "/theory?part=print",
     "theory plain": "/theory?plain=true",
-    "a step of the tour": "/ood?run=cifar10-ce&plain=true&tour=4",
+    "a step of the tour": "/xray?run=phantom-ce&plain=true&tour=3",
     "a link to nothing": "/reliability?run=nothing",
 }
 # What these draw is drawn by a page above as well, only more of it or less, or in plain words.
