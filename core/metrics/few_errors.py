@@ -69,8 +69,8 @@ def upper_end(losses: Losses, extents: SamplingDesign, level: float) -> float:
     and those of one more error (Fay and Feuer 1997, with the mean weight in place of the largest,
     as Tiwari, Clegg and Zou 2006); of equal weights that is the exact bound of a Poisson count.
     Above the mean the end reaches as far as this and the normal bound of the rest do, added in
-    squares. The errors of a group are one event, and the unseen one is as many as the design
-    effect says.
+    squares. Groups widen the variance by the design effect of the errors: those of a group that is
+    all right or all wrong are one event. The unseen error is as many as that effect says.
     """
     from scipy.special import gammaincinv  # a tenth of a second, which readers do not pay
 
@@ -81,13 +81,14 @@ def upper_end(losses: Losses, extents: SamplingDesign, level: float) -> float:
     right = weights * (of_row[counted] - extra)
     rows = total(weights)
     events, rest = weights * extra, right - weights * (total(right) / rows)
-    more = total(weights**2) / rows
+    more, wider = total(weights**2) / rows, 1.0
     if groups is not None:
         more = design_effect(extra, SamplingDesign(groups[counted], weights))
+        wider = more / design_effect(extra, SamplingDesign(None, weights))
         place = np.unique(groups[counted], return_inverse=True)[1]
-        events, rest = (np.bincount(place, values).astype(np.float64) for values in (events, rest))
+        rest = np.bincount(place, rest).astype(np.float64)
     seen = total(events)
-    mean, variance = seen + more * unseen.mean, total(events**2) + more**2 * unseen.square
+    mean, variance = seen + more * unseen.mean, wider * total(events**2) + more**2 * unseen.square
     if not np.isfinite(variance):
         return float("inf")
     if mean == 0.0:  # every class has the same probability: an error costs what a right answer does

@@ -62,6 +62,17 @@ def test_an_error_not_seen_may_be_a_whole_group():
     assert upper_end(counted(0, 300), groups, 0.95) == pytest.approx(-np.log(0.025) / 30)
 
 
+def test_groups_count_only_as_far_as_their_errors_go_together():
+    groups, place = SamplingDesign(np.arange(300) // 10), np.arange(300)
+    scattered, together = (place % 10 < 3).astype(float), (place // 10 < 9).astype(float)
+    losses, whole = (Losses(e, e, Unseen(1.0, 1.0)) for e in (scattered, together))
+    rows = upper_end(counted(90, 300), INDEPENDENT, 0.95)
+    assert upper_end(losses, groups, 0.95) == pytest.approx(rows)  # three of ten in every group
+    assert upper_end(whole, groups, 0.95) == pytest.approx(
+        upper_end(counted(9, 30), INDEPENDENT, 0.95)  # nine groups of thirty
+    )
+
+
 def test_rows_of_weight_0_count_nothing():
     weights = np.ones(300)
     weights[:2] = 0.0
