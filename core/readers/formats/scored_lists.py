@@ -26,6 +26,8 @@ PLURALS: Final = {"labels", "classes", "classnames", "categories", "displaynames
 SCORE_LISTS: Final = {f"{word}s" for word in SCORES} | {"probabilities"}
 ANSWERS: Final = {"answers", "samples", "responses", "generations", "predictions", "votes"}
 PLACED: Final = {"box", "bbox", "mask", "start", "end"}  # beside a score: where something was found
+COMPLETION: Final = "completion"  # of a model, where an answer is the true one
+REPLY: Final = {"response", "body", "choices", "usage", "request", "messages", "error"}
 MAX_DEPTH: Final = 6
 MOST_LISTS: Final = 8
 
@@ -76,7 +78,7 @@ def _of_label_studio(rows: Sequence[Row]) -> list[Row]:
 def _of_openai(rows: Sequence[Row]) -> list[Row]:
     """Return the likeliest tokens of answers of one token, as OpenAI's API writes them."""
     out: list[Row] = []
-    key = "completion" if any("answer" in row for row in rows) else "answer"  # the true one
+    key = COMPLETION if any("answer" in row for row in rows) else "answer"  # the true one
     for row in rows:
         body: object = (_choices_of(row) or [None])[0]
         for name in ("logprobs", "content"):
@@ -84,7 +86,8 @@ def _of_openai(rows: Sequence[Row]) -> list[Row]:
         token = body[0] if isinstance(body, list) and len(body) == 1 else None
         if not isinstance(token, dict) or "logprob" not in token:
             return []
-        own = {k: v for k, v in row.items() if not isinstance(v, dict | list) and v is not None}
+        of_reply = {k for k in REPLY if isinstance(row.get(k), dict | list)}
+        own = {k: v for k, v in row.items() if k not in of_reply and v not in (None, [], {})}
         out.append(own | {key: token.get("top_logprobs") or [token]})
     return out
 

@@ -8,6 +8,7 @@ import numpy as np
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.contents import Entry, id_text, is_text, is_whole
+from core.readers.formats.scored_lists import COMPLETION
 from core.readers.predictions.labels import with_gaps
 from core.readers.predictions.names import (
     aligned,
@@ -193,6 +194,10 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
     sole = [n for n in answers if words_of(n) in (["answer"], ["response"])]
     if need_labels and not labels and len(answers) == 2 and len(sole) == 1:
         columns.set_role(sole, Role.LABELS)  # the answer beside a prediction is the true one
+    replied = any(n.startswith(COMPLETION) for n in columns.of(Role.SCORES))
+    if need_labels and not labels and replied and _possible_truth(columns):
+        columns.set_role(answers, Role.LABELS)  # what the model answered stands in its reply
+        columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, f"labels from {answers[0]}"))
     for name in labels:  # the positive class, said in every row
         entry = columns.entries[name]
         if entry.ndim != 1 or entry.size < MANY_ROWS or set(words_of(name)) & LABELS:
@@ -228,6 +233,25 @@ def _settle_label_as_answer(columns: TableColumns) -> None:
         return
     if truth != called and _share_of_labels(entries[called[0]], entries[truth[0]]) == 1.0:
         columns.set_role(called, Role.PREDICTED)
+
+
+def _possible_truth(columns: TableColumns) -> list[str]:
+    """Return `answer` beside scores of all classes if it is not the likeliest one throughout."""
+    answers, scores = columns.of(Role.PREDICTED), columns.of(Role.SCORES)
+    scores = scores or [n for n in columns.of(Role.UNUSED) if columns.entries[n].ndim == 2]
+    called = [n for n in answers if n.rpartition(".")[2].casefold() == "answer"]
+    own = columns.of(Role.CORRECT) or Role.PREDICTED in columns.listed
+    if own or not scores or len(called) != 1 or called != answers:
+        return []
+    tables, said = [columns.entries[n] for n in scores], columns.entries[called[0]]
+    if said.ndim != 1 or (len(tables) > 1 and any(entry.ndim != 1 for entry in tables)):
+        return []
+    table = tables[0] if len(tables) == 1 else np.column_stack(tables)
+    if is_text(table) or table.ndim != 2 or table.shape[1] < 2:
+        return []
+    words, likeliest = id_text(said).tolist(), table.argmax(axis=1).tolist()
+    one_to_one = len({*zip(words, likeliest, strict=True)}) == len(set(words))
+    return called if len(set(words)) <= table.shape[1] and not one_to_one else []
 
 
 def _share_of_labels(answers: Entry, labels: Entry) -> float:
@@ -347,6 +371,9 @@ def find_labels(columns: TableColumns) -> None:
     if len(agreeing) == 1:
         columns.set_role(agreeing, Role.LABELS)
         return
+    if not candidates and (truth := _possible_truth(columns)):
+        choice = ReadChoice(f"labels in {truth[0]}", {"labels_key": truth[0]})
+        raise undecided(f"{truth[0]} may be the truth or what the model answered", choice)
     if not candidates and len(text) == 1:
         candidates = text
     if len(candidates) != 1 and not scores_named and numbers and others:
@@ -362,7 +389,7 @@ def find_labels(columns: TableColumns) -> None:
     if len(candidates) != 1:
         what = "No column of labels was found"
         if columns.of(Role.PREDICTED):
-            what += f" ({columns.of(Role.PREDICTED)[0]} is the model's answer, not the truth)"
+            what += f" ({columns.of(Role.PREDICTED)[0]} was taken for the model's answer)"
         if candidates:
             what = f"Labels may be {listed(candidates)}"
         raise ambiguous(f"{what}; columns: {listed(list(columns.entries))}", NO_LABELS)

@@ -703,11 +703,14 @@ def test_a_batch_of_openai_has_an_answer_in_each_line(tmp_path):
     scores = run.scores[:, [run.class_names.index(name) for name in "ABC"]]
     np.testing.assert_allclose(scores, SOFT[0], atol=1e-9)
     assert [run.class_names[k] for k in run.labels] == ["ABC"[k] for k in THREE]
+    truth = ["ABC"[(y + (k % 8 == 0)) % 3] for k, y in enumerate(THREE)]
     for k, line in enumerate(lines):  # an own field is the truth
-        line |= {"answer": "ABC"[THREE[k]]}
+        line |= {"answer": truth[k]}
         line["response"]["body"]["choices"] *= 2
     path.write_text("\n".join(map(json.dumps, lines)))
-    got = read(path, labels_key="answer")
+    got = read(path)
+    assert "labels from answer" in str(got.notices)
+    assert [the_part(got).class_names[k] for k in the_part(got).labels] == truth
     scores = the_part(got).scores[:, [the_part(got).class_names.index(name) for name in "ABC"]]
     np.testing.assert_allclose(scores, SOFT[0], atol=1e-9)
     assert "of several choices in a record the first was read" in str(got.notices)
@@ -715,6 +718,23 @@ def test_a_batch_of_openai_has_an_answer_in_each_line(tmp_path):
         line["response"]["body"]["choices"][0]["logprobs"]["content"] *= 2
     path.write_text("\n".join(map(json.dumps, lines)))
     assert isinstance(read(path, labels), Refused)
+
+
+def test_an_answer_that_may_be_the_truth_is_asked_about(tmp_path):
+    rows = [
+        {"question": f"q{i}", "choices": [*"ABC"], "answer": "ABC"[(k + (i % 8 == 0)) % 3]}
+        | {"logprobs": np.log(row).tolist()}
+        for i, (row, k) in enumerate(zip(SOFT[0], THREE, strict=True))
+    ]
+    path = saved(tmp_path, "x.json", rows)
+    asked = read(path)
+    assert isinstance(asked, NeedsChoice)
+    assert "may be the truth or what the model answered" in str(asked)
+    assert "--labels-key answer" in asked.remedy
+    same(read(path, labels_key="answer"), np.log(SOFT[0]))
+    for row in rows:  # what the model answered, in every row
+        row["answer"] = "ABC"[int(np.argmax(row["logprobs"]))]
+    assert isinstance(read(saved(tmp_path, "y.json", rows)), Refused)
 
 
 def test_probabilities_written_as_text_are_numbers(tmp_path):
