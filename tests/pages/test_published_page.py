@@ -1,6 +1,7 @@
 """The Published page through app.py: story, filters in the link, runs beside, nothing to show."""
 
 from functools import partial
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from core.screens.kit.numbers import MISSING
 from core.studies import posthoc
 from core.training.config import from_json
 from core.training.estimate import Speed, basis
-from core.training.submission import IMPORT
+from core.training.submission import IMPORT, NO_WORDS
 from pages.ui.jobs import cache as cache_train
 from pages.ui.published.choices import FIRST_RUN
 from tests.core.library.builders import small_history
@@ -240,6 +241,25 @@ def test_each_data_set_of_the_rows_has_its_folder(page, tmp_path, monkeypatch):
     assert {c.data: c.data_root for c in configs} == {
         "cifar10": None, "tiny_imagenet": str(tmp_path)
     }  # fmt: skip
+
+
+def test_tables_of_texts_have_a_field_for_word_vectors(page, tmp_path, monkeypatch):
+    monkeypatch.setenv(IMPORT, str(tmp_path))
+    open_jobs().pause()
+    vectors = str(tmp_path / "glove.txt")
+    test = fine(page(data="20newsgroups", network="gp_cnn", paper="fcl2024"))
+    row = ("20newsgroups", "gp_cnn", "fcl", "fcl2024")
+    test.multiselect(key="published.rows").set_value([row]).run()
+    test.text_input(key="published.root.20newsgroups").set_value(str(tmp_path)).run()
+    assert NO_WORDS in unescape(html(fine(test)))
+    assert "published.submit" not in {button.key for button in test.button}
+    test.text_input(key="published.embeddings").set_value("/etc/passwd").run()
+    assert "outside the folders" in test.error[0].value
+    test.text_input(key="published.embeddings").set_value(vectors).run()
+    fine(test).button(key="published.submit").click().run()
+    jobs = open_jobs()
+    (config,) = (jobs.config(job.id) for job in jobs.list())
+    assert (config.model, config.text.embeddings) == ("text_cnn_released", vectors)
 
 
 def test_what_another_tab_has_queued_is_not_queued_twice(page):
