@@ -1,14 +1,16 @@
 """What papers print for their own models, and what their metrics are called here.
 
-Numbers only, as they were printed; imports the standard library.
+Numbers only, as they were printed.
 """
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal, get_args
+
+from core.fields import JsonObject
 
 FILE: Final = Path(__file__).parents[1] / "assets" / "published" / "results.csv"
 SETTINGS_FILE: Final = FILE.with_name("settings.csv")
@@ -33,6 +35,7 @@ MODELS: Final = {
     "text_cnn_released": "gp_cnn",
     "text_cnn": "gp_cnn",
 }
+IMAGENET_CLASSES: Final = (1_000, "n01440764", "n15075141")  # how many, the first and the last
 OF_IMAGENET: Final = {"torchvision:resnet50": "resnet50", "torchvision:densenet121": "densenet121"}
 CORRUPTION: Final = ("gaussian_noise", 5)  # of CIFAR-10-C in Ghosh et al. 2022; others name none
 
@@ -119,6 +122,17 @@ class Definition:
     label: str = ""
     remark: str = ""
     settings: Mapping[str, str | int] = field(default_factory=dict)
+
+
+def compared(config: JsonObject | None, class_names: Sequence[str]) -> JsonObject | None:
+    """Return the config of a run as it counts beside the papers.
+
+    Once any class folders could be called ImageNet; such a run counts as one of a folder.
+    """
+    named = (len(class_names), *class_names[:1], *class_names[-1:])
+    if config is None or config.get("data") != "imagenet" or named == IMAGENET_CLASSES:
+        return config
+    return {**config, "data": "folder"}
 
 
 def networks_of(dataset: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ read here.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from http.client import HTTPException
@@ -20,11 +20,11 @@ from PIL import Image
 from core.arrays import Int
 from core.codes import NoticeCode
 from core.datasets.assemble import DatasetRows, in_memory
-from core.datasets.base import DatasetRequest, SplitDataset
+from core.datasets.base import DatasetRequest, ResidentSplit, SplitDataset
 from core.datasets.catalogue import DATASETS
 from core.datasets.folders import folder
 from core.datasets.listing import ROOT_REMEDY, existing_root, subfolders
-from core.datasets.pictures import FORMATS, Pixels
+from core.datasets.pictures import FORMATS, Pixels, common_size
 from core.datasets.splits import held_out
 from core.errors import Notice, Refused
 from core.library import home
@@ -163,6 +163,14 @@ def _check_published(name: str, rows: list[int], names: tuple[str, ...], root: P
         raise _unlike(root.name, f"has {what}, which are not {DATASETS[name].label}")
 
 
+def _check_sizes(root: Path, names: Sequence[str]) -> None:
+    """Refuse pictures of another size, which would be resized, by the first of them."""
+    for name in names:
+        size = common_size([root / name])
+        if size is not None and size != (SIDE, SIDE):
+            raise _unlike(name, f"has {size[1]} x {size[0]} pixels, not {SIDE} x {SIDE}")
+
+
 def _within(labels: Int, names: tuple[str, ...], root: Path) -> Int:
     """Return labels that all have a name."""
     if not names or labels.min() < 0 or labels.max() >= len(names):
@@ -200,9 +208,9 @@ def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) ->
             data = folder(replace(request, size=None), name)  # the pictures' own
             n = data.split.n
             _check_published(name, [n["train"] + n["val"], n["test"]], data.class_names, root)
-            if data.size != (SIDE, SIDE):
-                raise _unlike(root.name, f"has pictures of {data.size[1]} x {data.size[0]} pixels")
             rows = (*data.train.row_ids, *data.val.row_ids, *data.test.row_ids)
+            if data.size != (SIDE, SIDE) or not isinstance(data.train, ResidentSplit):
+                _check_sizes(root, sorted(rows))
             if any(row.lower().endswith(FORMATS["JPEG"]) for row in rows):
                 return replace(data, notices=(*data.notices, Notice(NoticeCode.REENCODED, LOSSY)))
             return data

@@ -2,7 +2,7 @@
 
 from core.errors import LibraryError
 from core.losses.papers import subject
-from core.published import PaperSetting
+from core.published import PaperSetting, compared
 from pages.ui import cache
 from pages.ui.visitor import open_library
 
@@ -16,14 +16,15 @@ def setting(run: cache.Run) -> PaperSetting | None:
     if run.draft or run.split != "test":
         return None
     try:
-        config = open_library().get(run.id).config or {}
+        manifest = open_library().get(run.id)
+        config = compared(manifest.config, manifest.class_names) or {}
         weights = config.get("weights")
         if weights is None:
             return subject(config)
-        trained = open_library().get(weights["run"]).config if weights["run"] else None
+        trained = open_library().get(weights["run"] or "")
     except LibraryError:
         return None
-    of_training = subject(trained)
+    of_training = subject(compared(trained.config, trained.class_names))
     if of_training is None or config["limit"] is not None:
         return None
     return of_training if of_training.dataset == config["data"] else None

@@ -20,6 +20,7 @@ from core.published import (
     UNITS,
     PaperSetting,
     auroc_rows,
+    compared,
     definition,
     published,
     rows,
@@ -208,6 +209,17 @@ def test_networks_and_bins_are_the_papers_only_where_they_are():
     assert subject(large) == PaperSetting("imagenet", "resnet50", ("flsd_53",))
     assert subject(large | {"data": "cifar10"}) is None
     assert subject(tiny | {"data": "cifar10"}) is None
+
+
+def test_a_run_on_other_class_folders_is_no_imagenet():
+    large = {"data": "imagenet", "model": "torchvision:resnet50", "loss": {"name": "flsd_53"}}
+    names = ("n01440764", *(f"n02{i:06}" for i in range(998)), "n15075141")
+    assert compared(large, names) == large
+    for others in (names[:-1], ("ant", *names[1:]), ("ant", "bee"), ()):
+        assert compared(large, others) == large | {"data": "folder"}
+        assert subject(compared(large, others)) is None
+    assert compared(RESNET110, ("ant", "bee")) == RESNET110
+    assert compared(None, names) is None
 
 
 def test_every_loss_of_the_papers_can_be_trained_or_is_not_stated():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from core.errors import LibraryError
 from core.fields import JsonObject
-from core.published import PublishedNumber, definition, protocol
+from core.published import PublishedNumber, compared, definition, protocol
 from core.screens.kit.run_marks import marks
 from core.screens.published.own import OwnRun, RunFacts, TrainedRun
 from core.screens.published.reproduced import Place, Repeated, corrected, recipe, repetitions
@@ -88,7 +88,8 @@ def _recipes() -> dict[str, tuple[str, int]]:
 def _recipe(run_id: str) -> tuple[str, int] | None:
     """Return what a run of the library was trained with, which never changes."""
     try:
-        return recipe(open_library().get(run_id).config)
+        manifest = open_library().get(run_id)
+        return recipe(compared(manifest.config, manifest.class_names))
     except LibraryError:  # deleted meanwhile
         return None
 
@@ -98,13 +99,13 @@ def _facts(run: cache.Run) -> RunFacts:
     if run.draft:
         return RunFacts(n=n)
     manifest = open_library().get(run.id)
-    config = manifest.config
+    config = compared(manifest.config, manifest.class_names)
     weights = (config or {}).get("weights")
     if isinstance(weights, dict):  # an evaluation: of the training that it names
-        try:
-            config = open_library().get(weights["run"]).config if weights["run"] else None
-        except LibraryError:
-            config = None
+        config = None
+        with suppress(LibraryError):
+            training = open_library().get(weights["run"] or "")
+            config = compared(training.config, training.class_names)
     return RunFacts.of(config, manifest.source.file, n)
 
 

@@ -351,8 +351,22 @@ def test_pictures_by_class_are_looked_at_in_all_parts(side: int, tmp_path: Path)
         data = load("cifar10", root=tmp_path, split_seed=0, download=False)
         assert "REENCODED" in {notice.code for notice in data.notices}
     else:
-        with pytest.raises(Refused, match="has pictures of 32 x 31 pixels"):
+        with pytest.raises(Refused, match="has 32 x 31 pixels, not 32 x 32"):
             load("cifar10", root=tmp_path, split_seed=0, download=False, size=(32, 32))
+
+
+@pytest.mark.parametrize("sparing", [False, True])
+def test_the_first_picture_of_another_size_is_named(sparing: bool, tmp_path: Path) -> None:
+    for row, label in enumerate(LABELS):
+        for part in ("train", "test"):
+            (tmp_path / part / NAMES[label]).mkdir(parents=True, exist_ok=True)
+        pixels = PIXELS[row, :, :31] if row == 9 else PIXELS[row]
+        Image.fromarray(pixels.transpose(1, 2, 0)).save(
+            tmp_path / ("train" if row < 50 else "test") / NAMES[label] / f"{row}.png"
+        )
+    odd = f"train/{NAMES[LABELS[9]]}/9.png has 32 x 31 pixels, not 32 x 32"
+    with pytest.raises(Refused, match=odd):
+        load("cifar10", root=tmp_path, split_seed=0, download=False, sparing=sparing)
 
 
 @pytest.mark.parametrize("label", [None, 0.5])
