@@ -11,7 +11,16 @@ from core.arrays import Bool, Float
 from core.calibrators.focal_inverse import focal_loss, inverse_focal_map
 from core.calibrators.focal_map import focal_map
 from core.calibrators.theory import risk_isolines, temperature_scaled
-from core.losses.linear_toy import FLIPPED, POINTS, STEPS, LinearToy, brier_isolines, linear_toy
+from core.losses.linear_toy import (
+    FLIPPED,
+    POINTS,
+    STEPS,
+    LinearToy,
+    MoonsNet,
+    brier_isolines,
+    linear_toy,
+    moons_net,
+)
 from core.screens.kit.curves import (
     Colour,
     Dash,
@@ -27,6 +36,7 @@ from core.screens.kit.numbers import THIN, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.kit.theme import Theme, layout
 from core.screens.theory.view import (
+    FCL_WEIGHT,
     GRADIENT_PAPER,
     MAP_PAPER,
     closest,
@@ -43,6 +53,8 @@ LATTICE = 10  # steps of the lattice from which arrows start, and half of those 
 CELLS = 150  # across the heatmap
 SHARES_WITHIN = np.array([0.03, 0.12, 0.20])  # of the area, as in figure 4 of MAP_PAPER
 REACH = 2.5  # of both axes of the linear classifier
+MOONS_GAMMA = 10.0
+MOONS_ENDS, MOONS_CELLS = ((-1.6, 2.6), (-1.3, 1.8)), (84, 62)
 STEP = 5  # steps between points of its curves
 
 
@@ -238,7 +250,7 @@ def loss_cards(gamma: float, truth: tuple[float, float, float]) -> tuple[FigureC
         alt=f"Norm of a linear classifier's weights by step. At the end: {ends}.",
         caption=f"{GRADIENT_PAPER}, figure 5.",
     )
-    return *loss_curve_cards(gamma), risk, boundary_card, norm_card
+    return *loss_curve_cards(gamma), risk, boundary_card, norm_card, *moons_cards()
 
 
 def _risk_card(gamma: float, truth: Float) -> FigureCard:
@@ -297,7 +309,76 @@ def _toy_curves(lines: Mapping[str, tuple[Float, Float]], width: float) -> tuple
     )
 
 
+def moons_cards() -> tuple[FigureCard, ...]:
+    """Return what two networks say over the plane: trained with focal loss, and with FCL."""
+    x, y = (np.linspace(*ends, cells) for ends, cells in zip(MOONS_ENDS, MOONS_CELLS, strict=True))
+    plane_points = np.stack(np.meshgrid(x, y), axis=-1)
+    nets = {"focal": moons_net(MOONS_GAMMA, 0.0), "FCL": moons_net(MOONS_GAMMA, FCL_WEIGHT)}
+    says = {
+        name: net.probability(plane_points.reshape(-1, 2)).reshape(len(y), len(x))
+        for name, net in nets.items()
+    }
+    unsure = {name: float((np.abs(p - 0.5) < 0.25).mean()) for name, p in says.items()}
+    read = "; ".join(
+        f"{name}: {percent(share)} of the area between 25 and 75{THIN}%, "
+        f"{percent(float(((net.probability(net.points) > 0.5) == net.labels).mean()))} right"
+        for (name, share), net in zip(unsure.items(), nets.values(), strict=True)
+    )
+    columns = (number("x1"), number("x2"), Column("p", "probability", "share"))
+    return tuple(
+        FigureCard(
+            key=f"moons_{name.lower()}",
+            title=f"Two moons, {name}",
+            explanation=f"γ = {MOONS_GAMMA:g}" + f", λ = {FCL_WEIGHT}" * (name == "FCL"),
+            draw=partial(moons, nets[name], x, y, p),
+            alt=f"Probability of the second moon over the plane, with the training points. {read}.",
+            table=Table(columns, tuple(
+                (float(x[j]), float(y[i]), float(p[i, j]))
+                for i in range(0, len(y), 6) for j in range(0, len(x), 6)
+            )),
+            caption="As FCL 2024, figure 7, of one seed. The paper calls FCL's boundary the "
+            f"smoother one. Here, {read}.",
+        )
+        for name, p in says.items()
+    )  # fmt: skip
+
+
 # Figures.
+
+
+def moons(net: MoonsNet, x: Float, y: Float, p: Float, theme: Theme) -> go.Figure:
+    """Draw probabilities over the plane, and over them the points that were trained on."""
+    ends = ({"range": list(reach)} for reach in MOONS_ENDS)
+    plot = Plot(curves=(), across="x1", up="x2", x=next(ends), y=next(ends))
+    figure = chart(plot, theme)
+    bar = {
+        "tickvals": [0, 0.5, 1],
+        "ticktext": ["0", "50", f"100{THIN}%"],
+        "tickfont": {"size": 12, "color": theme.quiet},
+        "thickness": 10,
+        "outlinewidth": 0,
+    }
+    figure.add_trace(
+        go.Heatmap(
+            x=x,
+            y=y,
+            z=p.astype(np.float32),
+            zmin=0,
+            zmax=1,
+            colorscale=[[0.0, theme.under], [0.5, theme.middle], [1.0, theme.over]],
+            colorbar=bar,
+            hovertemplate="%{z:.1%}<extra></extra>",
+        )
+    )
+    for label, symbol in ((False, "circle"), (True, "x")):
+        across, up = net.points[net.labels == label].T
+        line = {"color": theme.paper, "width": 0.8}
+        marker = {"size": 6, "color": theme.ink, "symbol": symbol, "line": line}
+        name = f"moon {1 + label}"
+        figure.add_trace(
+            go.Scatter(x=across, y=up, mode="markers", name=name, marker=marker, hoverinfo="skip")
+        )
+    return figure
 
 
 def boundaries(run: LinearToy, curves: tuple[TheoryCurve, ...], theme: Theme) -> go.Figure:

@@ -38,6 +38,7 @@ FITTED_UP_TO = 5.0
 LOGITS = np.linspace(-9.0, 9.0, 181)
 LOSS_LOGITS = np.linspace(-30.0, 9.0, 313)  # far down, where the properised loss still rises
 INSIDE = np.linspace(0.005, 0.995, 199)  # probabilities, where a curve has no value at the ends
+FCL_WEIGHT = 1.5  # lambda in appendix A.11 of the FCL paper
 ACCURACY = 0.8  # of the bin, as in figure 3(a) of Ghosh et al. 2022
 UNDONE = (
     "A higher γ makes the model less confident. The map undoes this exactly if training was "
@@ -451,9 +452,11 @@ def loss_curve_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
     name, far = written(gamma), sigmoid(LOSS_LOGITS)
     log_p = np.log(np.stack([sigmoid(-LOSS_LOGITS), far], axis=-1))
     focal, proper = focal_loss(log_p, gamma)[:, 1], properised_loss(log_p, gamma)[:, 1]
+    fcl = focal + 2.0 * FCL_WEIGHT * (1.0 - far) ** 2  # both classes are off by 1 - p
     losses = (
         TheoryCurve("cross-entropy", far, -log_p[:, 1], "quiet", "dash", 1.8),
         TheoryCurve(f"focal, γ = {name}", far, focal, 2, "dot", 2.4),
+        TheoryCurve(f"FCL, γ = {name}, λ = {FCL_WEIGHT}", far, fcl, 3, "longdash"),
         main_curve(f"properised, γ = {name}", far, proper),
     )
     at = int(np.argmin(np.abs(far - 0.8)))
@@ -481,12 +484,13 @@ def loss_curve_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
     columns = (share("p"), number("loss"))
     losses_card = curve_card(
         "losses",
-        "Three losses",
+        "Four losses",
         "properised: at the inverse map of p",
         loss_plot(curves=losses),
         columns,
         alt=f"{alt}{percent(float(far[at]))}: {read}.",
-        caption=f"{MAP_PAPER}, figure 1, two classes.",
+        caption=f"{MAP_PAPER}, figure 1, two classes; focal calibration loss (FCL) by FCL 2024, "
+        "definition 3.1.",
     )
     shapes_card = curve_card(
         "shapes",

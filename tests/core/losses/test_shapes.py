@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from core.losses.linear_toy import brier_isolines, calfocal, inverse_focal, linear_toy
+from core.losses.linear_toy import (
+    brier_isolines,
+    calfocal,
+    inverse_focal,
+    linear_toy,
+    moons_net,
+)
 
 
 def test_shapes_by_hand():
@@ -51,3 +57,36 @@ def test_the_first_step_of_the_toy_is_down_the_slope_of_focal_loss(gamma):
     """At w = 0, where p = 1/2: the derivative of -(1 - p)^gamma log p by the logit, by hand."""
     slope = 0.5**gamma * (1.0 + gamma * math.log(2.0))  # times that of cross-entropy
     assert linear_toy(gamma).norms[1] == pytest.approx(slope * linear_toy(0.0).norms[1])
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.5])
+def test_the_network_on_moons_is_trained_as_torch_trains_it(torch, weight):
+    start, found = moons_net(10.0, weight, 0), moons_net(10.0, weight, 20)
+    layers = [torch.tensor(part, requires_grad=True) for part in start.layers]
+    adam = torch.optim.Adam(layers, lr=0.01)
+    points, labels = torch.tensor(found.points), torch.tensor(found.labels)
+
+    def log_odds():
+        first = torch.relu(points @ layers[0] + layers[1])
+        second = torch.relu(first @ layers[2] + layers[3])
+        return (second @ layers[4] + layers[5])[:, 0]
+
+    for _ in range(20):
+        p = torch.sigmoid(torch.where(labels, log_odds(), -log_odds()))
+        focal, brier = -((1.0 - p) ** 10.0) * torch.log(p), 2.0 * (1.0 - p) ** 2
+        adam.zero_grad()
+        (focal + weight * brier).mean().backward()
+        adam.step()
+    wanted = torch.sigmoid(log_odds()).detach().numpy()
+    assert found.probability(found.points) == pytest.approx(wanted, rel=1e-9)
+    assert np.abs(wanted - start.probability(found.points)).max() > 0.01
+
+
+def test_moons_lie_where_two_half_circles_do():
+    net = moons_net(10.0, 1.5, 0)
+    assert net.labels.mean() == 0.5
+    middles = np.where(net.labels[:, None], [1.0, 0.5], [0.0, 0.0])
+    radius = np.linalg.norm(net.points - middles, axis=1)
+    assert np.std(radius - 1.0) == pytest.approx(0.2, rel=0.15)  # the noise across the arc
+    upper = (net.points - middles)[:, 1] > 0.0
+    assert (upper != net.labels).mean() > 0.85

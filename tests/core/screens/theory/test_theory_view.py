@@ -281,3 +281,11 @@ def test_lattice_and_raster_hold_probabilities():
     ):
         np.testing.assert_allclose(p.sum(axis=-1), 1.0)
         assert (p > 0).all()
+
+
+def test_focal_calibration_loss_is_drawn_beside_the_others():
+    card = theory.loss_curve_cards(2.0)[0]
+    rows = [row for row in card.table.rows if row[0].startswith("FCL")]
+    assert min(abs(p - 0.5) for _, p, _ in rows) < 1e-12
+    loss = next(loss for _, p, loss in rows if abs(p - 0.5) < 1e-12)
+    assert loss == pytest.approx(0.25 * np.log(2.0) + 1.5 * (0.5**2 + 0.5**2))
