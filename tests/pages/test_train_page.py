@@ -714,6 +714,7 @@ def test_logits_by_learned_epoch_are_drawn_where_they_were_kept(page, keep, libr
     keep("ended", JobState.SUCCEEDED, run="ended")
     text = html(fine(page(job="ended")))
     assert ("Largest logit by learned epoch" in text) is kept
+    assert ("the paper's are training rows" in unescape(text)) is kept
     assert ("When rows were learned is not known" in text) is not kept
 
 

@@ -30,7 +30,7 @@ MIDDLES = norm_middles()
 
 
 LEARNED_GROUPS = 4
-LOGIT_BINS = 40
+LOGIT_BINS = 20
 
 
 @dataclass(frozen=True, eq=False)

@@ -261,7 +261,9 @@ def _learned(run_id: str) -> None:
         frame.refusal(error)
         return
     if rows is not None:
-        widgets.figure(learned_card(rows))
+        card = learned_card(rows)
+        widgets.figure(card)
+        widgets.caption(card.caption)
 
 
 def _panels(cards: Sequence[FigureCard], width: int = PANEL_WIDTH) -> None:

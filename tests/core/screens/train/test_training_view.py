@@ -203,7 +203,7 @@ def test_largest_logits_are_drawn_by_learned_epoch():
     names = ["epochs 1 to 2 (n = 4)", "epochs 5 to 6 (n = 1)", "never (n = 2)"]
     assert [trace.name for trace in traces] == names  # a group without rows has no line
     assert len({(trace.line.color, trace.line.dash) for trace in traces}) == 3
-    assert traces[0].y[[0, 20, 39]].tolist() == [0.25, 0.25, 0.5]
+    assert traces[0].y[[0, 10, 19]].tolist() == [0.25, 0.25, 0.5]
     assert "epochs 1 to 2 6.05, epochs 5 to 6 4.10, never 2.00" in card.alt
     assert "validation rows; the paper's are training rows" in card.caption
     for name in ("epoch 1 (n = 3)", "epoch 2 (n = 1)", "never (n = 3)"):  # of two epochs
