@@ -498,7 +498,7 @@ def _answers_cost(
     further = _further_off(after, none)
     if not after.changed:
         return f"{kept}{f', but {further}' if further else ''}."
-    changed = f"{count(after.changed)} of {_all_answers(none)}"
+    changed = f"{count(after.changed)} of {_all_answers(none)}{_silenced(after, none, 'gives')}"
     now, was = (one.compared.audit.main.metrics["accuracy"].value or 0.0 for one in (after, none))
     difference = comparison.differences[list(judged).index(best)].get("accuracy")
     if now == was:
@@ -534,7 +534,16 @@ def _by_one_answer(after: MethodReport, none: MethodReport) -> str:
 
 def _changing(judged: MethodReport, none: MethodReport) -> str:
     changed = judged.changed
-    return f", changing {count(changed)} of {_all_answers(none)}" if changed else ""
+    silenced = _silenced(judged, none, "giving")
+    return f", changing {count(changed)} of {_all_answers(none)}{silenced}" if changed else ""
+
+
+def _silenced(after: MethodReport, none: MethodReport, gives: str) -> str:
+    """Return which classes were answers and are none any more; their errors are gone with them."""
+    pairs = zip(none.classes, after.classes, strict=False)
+    gone = [f"“{was.name}”" for was, now in pairs if was.n > now.n == 0]
+    named = " or ".join(gone) if len(gone) <= NAMED else f"{count(len(gone))} of the classes"
+    return f", and no longer {gives} {named}" if gone else ""
 
 
 def _all_answers(judged: MethodReport) -> str:

@@ -209,6 +209,20 @@ def test_only_what_was_off_and_is_clearly_less_off_is_mended(judged, now, named,
     assert bool(mended(both)) == (named and low > 0.0)
 
 
+def test_a_class_that_a_correction_no_longer_answers_is_named():
+    fit, test = one_class_off(1.5)
+    vector = judge(test, fitted("vector", fit).calibrator)
+    both = {NONE: judge(test, None), "vector": vector}
+    assert "no longer" not in sentence(both, Comparison("", 0, 0.95, ({}, HELPS))).text
+    *rest, sheep = vector.classes
+    unanswered = replace(sheep, n=0, confidence=None, accuracy=None, gap=None, p_value=None)
+    both["vector"] = replace(vector, classes=(*rest, unanswered))
+    answers = f"{vector.changed:,} of 3,000 answers, and no longer "
+    for words in (sentence, plain_sentence):
+        said = words(both, Comparison("", 0, 0.95, ({}, HELPS)))
+        assert f"{answers}gives “sheep”" in f"{said.text} {said.second}"
+
+
 def test_every_class_that_the_verdict_names_is_named_beside_the_one_that_is_mended():
     none, better = (judge(rows, None) for rows in one_class_off(1.5)[::-1])
     cell = none.compared.audit.headline.verdict.classes[0]
