@@ -27,7 +27,9 @@ def _train(folder: JobFolder, arguments: argparse.Namespace) -> int:
 
     if ranks.leads():  # the others share its lock
         progress.forget(folder.path)
-    return progress.TIME_IS_UP if run(folder, seconds=arguments.seconds) is None else 0
+    late = run(folder, seconds=arguments.seconds) is None
+    # The others are done while the first one still writes: an exit code would have it killed.
+    return progress.TIME_IS_UP if late and ranks.leads() else 0
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def trained(
     parts = assemble(config, data, fabric)
     if fabric.is_global_zero:
         check_room(folder, parts)
-        check_updates(config, len(data.train))
+        check_updates(config, len(parts.rows))
     outcome = train(parts, folder, seconds=seconds)
     if not outcome.finished:
         return None

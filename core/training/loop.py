@@ -32,7 +32,15 @@ from core.training import checkpoint, progress, threads
 from core.training.distributions import correspondence, norm_histogram, reliability
 from core.training.folder import Epoch, JobFolder
 from core.training.images import Augmentation, RandomCrops
-from core.training.parts import TrainingSetup, joined, predict, seed_all, share, try_compiling
+from core.training.parts import (
+    TrainingSetup,
+    exact,
+    joined,
+    predict,
+    seed_all,
+    share,
+    try_compiling,
+)
 from core.training.progress import Progress, write
 
 ROWS: Final = 512  # of the training part, spread evenly over it; always the same ones
@@ -63,14 +71,14 @@ def row_gradient_norms(parts: TrainingSetup) -> Float:
     """
     every = torch.linspace(0, len(parts.rows) - 1, min(ROWS, len(parts.rows)))
     rows = parts.rows[every.long()]
-    (images,) = parts.data.train.inputs([rows], parts.fabric.device)
+    stored = parts.data.train.inputs(torch.split(rows, parts.at_once), parts.fabric.device)
     seen: list[Tensor] = []
     hook = parts.last_layer.register_forward_hook(lambda _layer, inputs, _out: seen.extend(inputs))
     was_training = parts.net.training
     parts.net.eval()
     try:
-        with torch.no_grad():
-            logits = parts.net(parts.normalise(images)).float()
+        with torch.no_grad(), exact():
+            logits = torch.cat([parts.net(parts.normalise(images)).float() for images in stored])
     finally:
         hook.remove()
         parts.net.train(was_training)
@@ -79,7 +87,7 @@ def row_gradient_norms(parts: TrainingSetup) -> Float:
     (by_logits,) = torch.autograd.grad(loss, logits)
     if parts.loss.reduction == "mean":
         by_logits = by_logits * len(rows)
-    norms = by_logits.double().norm(dim=1) * seen[-1].double().flatten(1).norm(dim=1)
+    norms = by_logits.double().norm(dim=1) * torch.cat(seen).double().flatten(1).norm(dim=1)
     finite: Float = norms[norms.isfinite()].cpu().numpy()
     return finite
 
@@ -393,7 +401,8 @@ def _epoch(
     sums, began, paused = Sums.zero(fabric.device), time.monotonic(), 0.0
     updates: list[EpochUpdate] = []
     logits: Tensor | None = None
-    batches = batched(order, config.batch_size, config.last_batch)
+    fewest = 2 * fabric.world_size
+    batches = batched(order, config.batch_size, config.last_batch, fewest)
     for rows, images in zip(batches, _stored(parts, batches), strict=True):
         eager = parts.compiled and len(rows) != len(batches[0])  # another size is compiled anew
         with torch.compiler.set_stance("force_eager") if eager else nullcontext():
@@ -414,15 +423,16 @@ def _epoch(
     return sums, updates, predict(parts, data.val) if logits is None else logits, spent
 
 
-def batched(order: Tensor, size: int, last: str) -> list[Tensor]:
+def batched(order: Tensor, size: int, last: str, fewest: int = 2) -> list[Tensor]:
     """Cut rows into batches, and keep or drop a smaller one at the end.
 
-    A lone last row joins those before, as batch norm needs two; a lone batch is always kept.
+    Fewer than `fewest` last rows join those before, as batch norm needs two on each device; a lone
+    batch is always kept.
     """
     batches = list(torch.split(order, size))
     if last == "drop":
         batches[1:] = [rows for rows in batches[1:] if len(rows) == size]
-    elif len(batches) > 1 and len(batches[-1]) == 1:
+    elif len(batches) > 1 and len(batches[-1]) < fewest:
         batches[-2:] = [torch.cat(batches[-2:])]
     return batches
 

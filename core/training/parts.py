@@ -78,7 +78,7 @@ class Plateau:
         return cls(**state)
 
 
-EVALUATED_AT_ONCE = 512  # images; fixed, since other sizes give other last bits
+EVALUATED_AT_ONCE = 512  # rows; fixed by the config, since other sizes give other last bits
 FIXED = {
     "config": "other settings",
     "data": "other images",
@@ -133,6 +133,11 @@ class TrainingSetup:
     kept: dict[str, Any] = field(default_factory=dict)  # Any: plain values and tensors
     compiled: bool | None = False
     uncompiled: tuple[Notice, ...] = ()
+
+    @property
+    def at_once(self) -> int:
+        """How many rows an evaluation takes at once: few where training has room for few."""
+        return min(EVALUATED_AT_ONCE, 8 * self.config.batch_size)
 
     @property
     def lr(self) -> float:
@@ -418,7 +423,7 @@ def connect(config: TrainConfig) -> Fabric:
         torch.use_deterministic_algorithms(mode=True, warn_only=True)
         torch.backends.cudnn.deterministic = True
     else:
-        torch.backends.cudnn.benchmark = accelerator == "cuda"
+        torch.backends.cudnn.benchmark = accelerator == "cuda" and not config.of_texts
     scaled = [ScaledPrecision("16-mixed", "cuda")] if config.precision == "16" else []
     precision = {"bf16": "bf16-mixed", "16": None}.get(config.precision, "32-true")
     fabric = Fabric(
@@ -493,7 +498,7 @@ def _share_statistics(fabric: Fabric, net: nn.Module) -> None:
 
 
 @contextmanager
-def _exact() -> Iterator[None]:
+def exact() -> Iterator[None]:
     """Keep TF32, with its 10 bits, out of an evaluation."""
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
     before = cudnn.allow_tf32, matmul.allow_tf32
@@ -513,12 +518,12 @@ def predict(parts: TrainingSetup, split: LabelledRows, rows: Tensor | None = Non
     """
     fabric = parts.fabric
     asked = torch.arange(len(split)) if rows is None else rows
-    batches = torch.split(asked, EVALUATED_AT_ONCE * fabric.world_size)
+    batches = torch.split(asked, parts.at_once * fabric.world_size)
     stored = split.inputs([share(fabric, batch) for batch in batches], fabric.device)
     was_training = parts.net.training
     parts.net.eval()
     _share_statistics(fabric, parts.net)
-    with _exact():
+    with exact():
         logits = [
             joined(fabric, parts.net(parts.normalise(images)).float(), len(batch))
             for images, batch in zip(stored, batches, strict=True)

@@ -358,7 +358,9 @@ def test_losses_of_pairs_see_the_validation_part_in_pieces(trainer):
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_gradient_norms_are_those_of_each_row_alone(trainer, reduction):
-    parts, folder, _ = trainer(loss={"name": "focal", "gamma": 2.0}, epochs=1, reduction=reduction)
+    changes = {"batch_size": 8, "epochs": 1, "reduction": reduction}
+    parts, folder, _ = trainer(loss={"name": "focal", "gamma": 2.0}, **changes)
+    assert parts.at_once == 64  # so the rows come in three pieces
     norms = row_gradient_norms(parts)
     assert len(norms) == 150
     weight = parts.last_layer.weight

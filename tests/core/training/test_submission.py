@@ -115,6 +115,16 @@ def test_a_whole_table_is_six_losses_on_three_data_sets_with_each_seed():
     }
 
 
+def test_rows_are_trained_as_the_released_code_has_them_where_no_paper_says():
+    rows = published(paper="fcl2024", dataset="tiny_imagenet")
+    configs, _ = reproductions(rows, (0,), {}, TINY)
+    assert {c.batch_size for c in configs} == {128}
+    by_loss = {c.loss["name"]: c for c in configs}
+    assert by_loss["brier"].reduction == "mean"
+    assert {c.reduction for name, c in by_loss.items() if name != "brier"} == {"sum"}
+    assert by_loss["mmce_weighted"].loss["normalisation"] == "released"
+
+
 def test_what_is_trained_for_a_row_is_matched_with_it_again():
     for table in ("1", "3"):
         rows = published(paper="fcl2024", table=table, dataset="cifar10")
