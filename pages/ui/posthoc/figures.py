@@ -136,7 +136,6 @@ def _take_away(
 
 
 KEEPING: Final = "posthoc.keeping"  # the task that keeps a calibrated run
-KEPT: Final = "posthoc.kept"  # by the id of a run: of what was last kept of it
 
 
 def keep_as_run(run: cache.Run, fits: Sequence[Fit], row_choice: RowChoice) -> None:
@@ -158,25 +157,20 @@ def keep_as_run(run: cache.Run, fits: Sequence[Fit], row_choice: RowChoice) -> N
 
 
 def kept(run: cache.Run, row_choice: RowChoice) -> None:
-    """Draw how far the keeping of a calibrated run is, then the way to both runs compared.
+    """Draw how far the keeping of a calibrated run is, then compare both runs.
 
     What was cut in two is no comparison: the run as trained has rows that the other lacks.
     """
-    place, runs = f"{KEEPING}.{run.id}", st.session_state.setdefault(KEPT, {})
+    place = f"{KEEPING}.{run.id}"
     task = st.session_state.get(place)
     manifest = None if task is None else task.draw()
-    if manifest is not None:
-        st.session_state.pop(place).forget()
-        runs[run.id] = manifest.id
-        state.say(f"Kept {manifest.name} in your runs.")
+    if manifest is None:
+        return
+    st.session_state.pop(place).forget()
+    state.say(f"Kept {manifest.name} in your runs.")
+    if row_choice.fit_on == CUT:
         st.rerun()
-    if row_choice.fit_on != CUT and run.id in runs and _find_run(runs[run.id]) is not None:
-        st.page_link(
-            site.COMPARE.script,
-            label="Compare with the run as trained",
-            icon=site.COMPARE.icon,
-            query_params={"runs": f"{run.id},{runs[run.id]}"},
-        )
+    st.switch_page(site.COMPARE.script, query_params={"runs": f"{run.id},{manifest.id}"})
 
 
 def _keep(run: cache.Run, name: str, fit: Fit, row_choice: RowChoice) -> None:
