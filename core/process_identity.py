@@ -66,19 +66,25 @@ def this_host() -> str:
 
 
 def identity(pid: int) -> ProcessIdentity | None:
-    """Return who has a pid now; None off Linux, and when nobody or only a dead process has it."""
+    """Return who has a pid now; None off Linux, and when nobody or only a dead process has it.
+
+    Raises
+    ------
+    OSError
+        Nobody can tell: no file or memory is left to look with.
+    """
     import psutil  # here alone: what never asks needs none
 
     try:
         if psutil.Process(pid).status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
             return None
         return ProcessIdentity(this_boot(), pid, _start_ticks(pid), this_host())
-    except (psutil.Error, OSError, ValueError):  # no number of a process
+    except (psutil.Error, ProcessLookupError, FileNotFoundError, ValueError):  # no process's number
         return None
 
 
 def alive(who: ProcessIdentity) -> bool:
-    """Whether this very process runs in this boot."""
+    """Whether this very process runs in this boot; OSError as of `identity`."""
     current = identity(who.pid) if who.boot == this_boot() else None
     return current is not None and current.start == who.start
 

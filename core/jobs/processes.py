@@ -55,14 +55,22 @@ def end(find: Callable[[], list[int]], grace_s: float) -> bool:
     Parameters
     ----------
     find : callable
-        Returns those that are still there; asked again and again, as they may start others.
+        Returns those that are still there; asked again and again, as they may start others. Where
+        it has no file left to look with (OSError) they count as still there.
     grace_s : float
         Seconds between asking and killing; 0 kills at once.
     """
     now = time.monotonic()
     killed_from, until = now + grace_s, now + grace_s + KILL_S
     terminated: set[int] = set()
-    while remaining := find():
+    while True:
+        try:
+            remaining = find()
+        except OSError:
+            remaining = []
+        else:
+            if not remaining:
+                return True
         now = time.monotonic()
         if now > until:
             return False
@@ -73,7 +81,6 @@ def end(find: Callable[[], list[int]], grace_s: float) -> bool:
                 terminated.add(pid)
                 _send(pid, signal.SIGTERM)
         time.sleep(LOOK_S)
-    return True
 
 
 def reap(pids: list[int]) -> None:

@@ -1,8 +1,10 @@
 """Who a process is: what is stored of running jobs keeps its meaning."""
 
 import os
+import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from core import process_identity
 from core.jobs import processes
 from core.process_identity import alive, identity
+from tests.no_files import no_file_left
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="boots and ticks are those of Linux")
 SLEEPER = "import time; print(flush=True); time.sleep(600)"
@@ -59,6 +62,25 @@ def test_a_dead_process_is_nobody_though_nobody_has_waited_for_it(child):
 def test_the_marked_are_those_of_this_very_mark(child):
     assert processes.marked("this-test") == [child.pid]
     assert processes.marked("this") == []
+
+
+@linux
+def test_where_nobody_can_tell_a_process_is_not_taken_for_a_dead_one(child):
+    who = identity(child.pid)
+    with no_file_left(), pytest.raises(OSError, match="open files"):
+        alive(who)
+
+
+@linux
+def test_who_cannot_look_at_once_ends_processes_all_the_same(child):
+    look = iter([no_file_left()])
+
+    def find():
+        with next(look, nullcontext()):
+            return processes.marked("this-test")
+
+    assert processes.end(find, 0.0)
+    assert child.wait() == -signal.SIGKILL
 
 
 def test_a_pid_of_nobody_is_nobody():

@@ -62,9 +62,9 @@ def _orphaned(path: Path) -> bool:
     if match is None or path.is_symlink() or not path.is_dir():
         return False
     pid, process, place = match.groups()
-    if place == _place() and this_boot():
-        return _process(int(pid)) != process
-    with suppress(OSError):
+    with suppress(OSError):  # where nobody can tell it stays
+        if place == _place() and this_boot():
+            return _process(int(pid)) != process
         return time.time() - path.stat().st_mtime > STALE_S
     return False
 

@@ -22,6 +22,7 @@ from core.jobs.records import Failure, Job, JobState, silence, watched
 from core.jobs.store import JobStore
 from core.jobs.supervisor import GRACE_S
 from tests.core.jobs.conftest import config, ended, let, told, until
+from tests.no_files import next_process_unseen
 
 
 def run(jobs, words: str, **fields: object) -> Job:
@@ -318,6 +319,15 @@ def test_another_process_with_the_same_pid_is_not_touched(wrong, jobs, tmp_path)
     finally:
         bystander.kill()
         bystander.wait()
+
+
+def test_a_job_is_not_ended_by_who_cannot_see_its_supervisor(jobs, monkeypatch):
+    job = began(jobs, "wait:go")
+    with next_process_unseen(monkeypatch), pytest.raises(OSError, match="open files"):
+        jobs.tick()
+    assert jobs.get(job.id) == job
+    let(jobs, "go")
+    assert ended(jobs, job.id).state is JobState.SUCCEEDED
 
 
 def test_cancelling_a_job_whose_supervisor_is_gone_ends_its_process(jobs):

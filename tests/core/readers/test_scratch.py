@@ -11,6 +11,7 @@ import pytest
 
 from core.__main__ import main
 from core.readers.sandbox import scratch
+from tests.no_files import next_process_unseen
 
 ROOT = Path(__file__).parents[3]
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looked up in /proc")
@@ -54,6 +55,14 @@ def test_a_dead_process_leaves_nothing_after_a_sweep(tmp_path):
         until(lambda: state(made.pid) == "Z")
         assert scratch.sweep() == [other]  # though nobody has taken leave of it
     assert not other.exists()
+    assert mine.exists()
+
+
+@linux
+def test_a_folder_stays_where_its_process_cannot_be_seen(monkeypatch):
+    mine = scratch.make("session")
+    with next_process_unseen(monkeypatch):
+        assert scratch.sweep() == []
     assert mine.exists()
 
 

@@ -1,0 +1,33 @@
+"""Moments in which this process can open no file, as of a machine under load (EMFILE)."""
+
+import os
+import resource
+from contextlib import contextmanager
+
+import psutil
+
+
+@contextmanager
+def no_file_left():
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.dup(0)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@contextmanager
+def next_process_unseen(monkeypatch):
+    """Let psutil find no file left when it looks at a process the next time, and only then."""
+    with monkeypatch.context() as patch:
+
+        def starved(pid):
+            patch.undo()
+            with no_file_left():
+                return psutil.Process(pid)
+
+        patch.setattr(psutil, "Process", starved)
+        yield
