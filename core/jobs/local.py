@@ -96,14 +96,18 @@ class LocalLauncher:
     def submit(self, jobs: Sequence[Job], most: int | None) -> list[Job]:
         """Take jobs into the table, all or none, up to `most` of an owner, and start what can."""
         added = self._store.add(jobs, most=most)
-        start_what_can(self._store.home)
+        with suppress(OSError, LibraryError):  # they are queued: whoever looks next starts them
+            start_what_can(self._store.home)
         return added
 
     def cancel(self, job: Job) -> None:
         """Leave it to the supervisor, which looks into the table."""
 
     def reconcile(self, job: Job) -> None:
-        """End what is left of a job whose supervisor is gone, and say how the job ended."""
+        """End what is left of a job whose supervisor is gone, and say how the job ended.
+
+        OSError where nobody can tell whether it is gone: then nothing is changed.
+        """
         if job.state not in LIVE or watched(job, self._store.folder(job.id)):
             return
         if not processes.end(lambda: processes.marked(job.id), 0.0):
@@ -235,8 +239,7 @@ class LocalJobs:
                     _share_folders(config, pictures, folder.path / PICTURES)
             return self._add(launcher, jobs)
         except BaseException:
-            for job in jobs:
-                shutil.rmtree(self._store.folder(job.id), ignore_errors=True)
+            self._remove_refused(jobs)
             raise
 
     def retry(self, job_id: str) -> Job:
@@ -440,9 +443,18 @@ class LocalJobs:
                 _share(old / WEIGHTS, folder.path / WEIGHTS)
             (added,) = self._add(self._launchers[new.launcher], [new])
         except BaseException:
-            shutil.rmtree(folder.path, ignore_errors=True)
+            self._remove_refused([new])
             raise
         return added
+
+    def _remove_refused(self, jobs: Sequence[Job]) -> None:
+        """Remove the folders of new jobs, unless they were queued before Ctrl-C came."""
+        queued: set[str] = set()
+        with suppress(LibraryError):  # what kept the table from being read kept them out of it
+            queued = {job.id for job in self._store.all()}
+        for job in jobs:
+            if job.id not in queued:
+                shutil.rmtree(self._store.folder(job.id), ignore_errors=True)
 
 
 def open_jobs() -> LocalJobs:

@@ -5,7 +5,8 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import partial
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from threading import Barrier
@@ -22,6 +23,7 @@ from core.jobs.local import LocalJobs, _device_of
 from core.jobs.records import Failure, Job, JobState
 from core.jobs.store import JobStore, assigned
 from tests.core.jobs.conftest import config, ended, let, told, truth, until
+from tests.no_files import no_file_left
 
 GPUS = ("cuda:0", "cuda:1", "cpu")
 
@@ -188,6 +190,37 @@ def test_a_table_that_cannot_be_opened_is_said_and_nothing_is_queued(jobs):
     assert caught.value.code == "JOBS"
     (jobs.home / "jobs.sqlite").rmdir()
     assert [path.name for path in (jobs.home / "jobs").iterdir()] == ["paused"]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_is_queued_when_ctrl_c_comes_keeps_its_folder(again, jobs, monkeypatch):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    (before,) = jobs.submit([config("step:1")]) if again else (None,)
+    if before:
+        ended(jobs, before.id)
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            jobs.retry(before.id) if again else jobs.submit([config("step:1")])
+    assert ended(jobs, jobs.list()[0].id).state is JobState.SUCCEEDED
+
+
+def test_what_is_queued_waits_where_no_file_is_left_to_start_it(jobs, monkeypatch):
+    with monkeypatch.context() as patch, ExitStack() as starved:
+
+        class Last(sqlite3.Connection):
+            def close(self) -> None:
+                committed = self.total_changes
+                super().close()
+                if committed:
+                    starved.enter_context(no_file_left())
+
+        patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Last))
+        (one,) = jobs.submit([config("step:1")])
+    assert jobs.get(one.id).state is JobState.QUEUED
+    assert ended(jobs, one.id).state is JobState.SUCCEEDED
 
 
 def test_a_device_that_is_not_there_is_refused_with_words(jobs):
