@@ -119,7 +119,8 @@ def backup(home: Path, out: Path) -> BackedUp:
     UsageError
         FILE: there is no home. OUTPUT: the file exists, or cannot be written.
     LibraryError
-        DAMAGED: a table is no SQLite database. LIBRARY_WRITE: the home cannot be written.
+        DAMAGED: a table is no SQLite database. LIBRARY_WRITE: the home cannot be written, or a
+        folder of it not be read.
         RUNNING: another backup of it is being made.
     """
     if not home.is_dir():
@@ -244,7 +245,7 @@ def _link_or_copy(path: Path, target: Path) -> None:
 def _files(home: Path) -> list[Path]:
     """Return what is kept, sorted: checkpoints of a job come before the events they go on from."""
     paths: list[Path] = []
-    for folder, folders, names in os.walk(home):
+    for folder, folders, names in os.walk(home, onerror=_refuse_unlisted):
         here = Path(folder)
         folders[:] = [name for name in folders if not _unfinished(name)]
         if here == home:
@@ -252,6 +253,14 @@ def _files(home: Path) -> list[Path]:
         linked = [name for name in folders if (here / name).is_symlink()]
         paths.extend(here / name for name in (*names, *linked) if not _unfinished(name))
     return sorted(path for path in paths if not path.name.endswith(BESIDE_TABLES))
+
+
+def _refuse_unlisted(error: OSError) -> None:
+    """Refuse a folder that cannot be listed, but for one that was removed meanwhile."""
+    if not isinstance(error, FileNotFoundError):
+        what = f"{Path(error.filename).name} cannot be read ({error.strerror}); no backup was made"
+        remedy = "give yourself the right to read it, or try again"
+        raise LibraryError("LIBRARY_WRITE", what, remedy) from error
 
 
 def _unfinished(name: str) -> bool:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from core.jobs.local import LocalJobs
 from core.library import SAMPLES, Library
 from core.library import backup as library_backup
 from core.library.backup import backup, restore
+from tests.no_files import no_file_left
 
 ROOT = Path(__file__).parents[3]
 STORED = ROOT / "tests/stored/dde34cf/home"
@@ -98,6 +100,34 @@ def test_what_cannot_be_restored_is_left_out_and_named(old, new, tmp_path):
         "pipe": "is no file; nothing can be read from it",
         "a\\b": "leads out of the home, and could not be restored; rename it",
     }
+    restore(tmp_path / "kept.tar", new)
+    assert files(new) == files(STORED)
+
+
+def test_a_folder_that_cannot_be_listed_is_not_left_out_in_silence(old, tmp_path, monkeypatch):
+    scandir = os.scandir
+
+    def starved(path):
+        with no_file_left() if path == str(old / "runs") else nullcontext():
+            return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", starved)
+    with pytest.raises(LibraryError, match=r"^LIBRARY_WRITE: runs cannot be read \(Too many open"):
+        backup(old, tmp_path / "kept.tar")
+    assert not (tmp_path / "kept.tar").exists()
+
+
+def test_a_folder_that_goes_meanwhile_ends_no_backup(old, new, tmp_path, monkeypatch):
+    scandir, gone = os.scandir, old / "gone"
+    gone.mkdir()
+
+    def late(path):
+        if path == str(gone):
+            gone.rmdir()
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", late)
+    backup(old, tmp_path / "kept.tar")
     restore(tmp_path / "kept.tar", new)
     assert files(new) == files(STORED)
 
