@@ -104,6 +104,12 @@ def open_file(path: Path) -> IO[bytes]:
     return file
 
 
+def may_pass(error: BaseException | None) -> bool:
+    """Whether a file could not be read for now: it is neither missing nor something else."""
+    lasting = {errno.ENOENT, errno.ENOTDIR, errno.EINVAL}  # the last as of `open_file`
+    return isinstance(error, OSError) and error.errno not in lasting
+
+
 class JsonError(ValueError):
     """Some text is not the JSON that is read; its words follow the name of the text."""
 

@@ -2,7 +2,7 @@
 
 import os
 import resource
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import psutil
 
@@ -30,4 +30,18 @@ def next_process_unseen(monkeypatch):
                 return psutil.Process(pid)
 
         patch.setattr(psutil, "Process", starved)
+        yield
+
+
+@contextmanager
+def nothing_opened(monkeypatch, path):
+    """Let there be no file left whenever this one is opened, and only then."""
+    opened = os.open
+
+    def starved(name, *arguments, **options):
+        with no_file_left() if name == path else nullcontext():
+            return opened(name, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", starved)
         yield

@@ -185,26 +185,30 @@ def read_manifest(run: Path) -> Manifest:
     try:
         with open_file(run / MANIFEST) as file:
             if os.fstat(file.fileno()).st_size > MAX_MANIFEST_BYTES:
-                raise _damaged(run, "its manifest is too large")
+                raise damaged(run, "its manifest is too large")
             text = file.read().decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise _damaged(run, "its manifest cannot be read") from error
+        raise damaged(run, "its manifest cannot be read") from error
     manifest = parse_manifest(text)
     if manifest.id != run.name:
-        raise _damaged(run, f"its manifest says {manifest.id}")
-    missing = [file for file in manifest.files if not (run / file).is_file()]
+        raise damaged(run, f"its manifest says {manifest.id}")
+    try:
+        missing = [file for file in manifest.files if not (run / file).is_file()]
+        words = _words_digest(run / VOCABULARY) if manifest.vocabulary else ""
+    except OSError as error:
+        raise damaged(run, "its files cannot be read") from error
     if missing:
-        raise _damaged(run, f"{missing[0]} is missing")
-    if manifest.vocabulary and _words_digest(run / VOCABULARY) != manifest.vocabulary:
-        raise _damaged(run, f"{VOCABULARY} differs from what was kept")
+        raise damaged(run, f"{missing[0]} is missing")
+    if words != manifest.vocabulary:
+        raise damaged(run, f"{VOCABULARY} differs from what was kept")
     return manifest
 
 
 def _words_digest(path: Path) -> str:
-    """Return the digest of a vocabulary, "" of what cannot be read."""
+    """Return the digest of a vocabulary, "" of what is missing or no text."""
     try:
         return digest(path.read_text("utf-8").removesuffix("\n"))
-    except (OSError, UnicodeDecodeError):
+    except (FileNotFoundError, UnicodeDecodeError):
         return ""
 
 
@@ -264,9 +268,9 @@ def read_predictions(
         }
         predictions = _predictions(arrays, manifest, entry)
     except (OSError, SafetensorError, KeyError, ValueError, IndexError, Refused) as error:
-        raise _damaged(run, f"{entry.file} cannot be read") from error
+        raise damaged(run, f"{entry.file} cannot be read") from error
     if checked and entry_of(split, predictions, entry.digest) != entry:
-        raise _damaged(run, f"{entry.file} differs from what was kept")
+        raise damaged(run, f"{entry.file} differs from what was kept")
     return predictions
 
 
@@ -285,7 +289,7 @@ def read_table(run: Path, name: str, read: Callable[[Path], T]) -> T:
     try:
         return read(run / name)
     except (OSError, SafetensorError, KeyError, ValueError, TypeError, Refused) as error:
-        raise _damaged(run, f"{name} cannot be read") from error
+        raise damaged(run, f"{name} cannot be read") from error
 
 
 def read_logits(path: Path) -> Scores:
@@ -350,7 +354,7 @@ def unknown(run_id: str) -> LibraryError:
     return LibraryError("RUN_UNKNOWN", f"There is no run “{run_id}”", "pick a run from the list")
 
 
-def _damaged(run: Path, what: str) -> LibraryError:
+def damaged(run: Path, what: str) -> LibraryError:
     """Return what is said of a run that cannot be read; it may have been deleted meanwhile."""
     if not run.is_dir():
         return unknown(run.name)

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from core import codec, sqlite
 from core.codes import RefusalCode
-from core.disk import writing
+from core.disk import may_pass, writing
 from core.errors import LibraryError, UsageError
 from core.library import sharing
 from core.library.files import ARRAYS, MANIFEST, name_of, read_manifest
@@ -292,7 +292,18 @@ class Index:
         return stamps
 
     def _values(self, run_id: str, stamp: str) -> Mapping[str, object]:
-        return _values(self.roots[int(stamp.split(":")[0])] / run_id, stamp)
+        """Return what is listed of a run, damaged or not; RUN_UNKNOWN where it has just gone."""
+        run = self.roots[int(stamp.split(":")[0])] / run_id
+        try:
+            return _values(run, stamp)
+        except LibraryError as error:
+            if not run.is_dir():
+                raise
+            named = error.code == RefusalCode.DAMAGED
+            what = error.what if named else f"Run {run.name} is damaged: {error.what}"
+            state = "" if may_pass(error.__cause__) else stamp  # in no state: it is read again
+            known = {"id": run.name, "stamp": state, "damage": what, "row": ""}
+            return dict.fromkeys(_COLUMNS) | known | {"name": name_of(run)}
 
     def _discard(self) -> None:
         _values.cache_clear()
@@ -317,16 +328,8 @@ _COLUMNS: Final = (
 
 @lru_cache(KEPT)  # for where no file can be, as before the first run is kept: else read each time
 def _values(run: Path, stamp: str) -> Mapping[str, object]:
-    """Return what is listed of a run in one state; RUN_UNKNOWN where it has just gone."""
-    try:
-        return _columns(read_manifest(run), stamp, sharing.read(run))
-    except LibraryError as error:
-        if not run.is_dir():
-            raise
-        damaged = error.code == RefusalCode.DAMAGED  # then it names the run
-        what = error.what if damaged else f"Run {run.name} is damaged: {error.what}"
-        known = {"id": run.name, "stamp": stamp, "damage": what, "row": ""}
-        return dict.fromkeys(_COLUMNS) | known | {"name": name_of(run)}
+    """Return what is listed of a run in one state."""
+    return _columns(read_manifest(run), stamp, sharing.read(run))
 
 
 def _columns(manifest: Manifest, stamp: str, shared_with: Sequence[str]) -> dict[str, object]:

@@ -11,9 +11,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from core.disk import read_json, replace_text, writing
+from core.disk import may_pass, read_json, replace_text, writing
 from core.errors import LibraryError
-from core.library.files import MANIFEST, stored_manifest
+from core.library.files import MANIFEST, damaged, stored_manifest
 
 SHARING: Final = "sharing.json"
 MAX_BYTES: Final = 64 * 1024
@@ -22,12 +22,17 @@ NAME: Final = re.compile(r"[ug]-[0-9a-f]{32}", re.ASCII)
 
 
 def read(run: Path) -> tuple[str, ...]:
-    """Return the users and groups that a run is shared with; nobody where that is unreadable."""
+    """Return the users and groups that a run is shared with; nobody where that makes no sense.
+
+    LibraryError DAMAGED where it cannot be read now.
+    """
     try:
         if (run / SHARING).stat().st_size > MAX_BYTES:
             return ()
         data = read_json(run / SHARING)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        if may_pass(error):
+            raise damaged(run, f"{SHARING} cannot be read") from error
         return ()
     names = data.get("shared_with") if isinstance(data, dict) else None
     if not isinstance(names, list):
@@ -56,18 +61,15 @@ def owner_of(run: Path) -> str:
     """Return who owns a run; "" where its manifest cannot be read."""
     try:
         state = (run / MANIFEST).stat()
-    except OSError:
-        return ""
-    return _owner(run, state.st_mtime_ns, state.st_size, state.st_ino)
-
-
-@lru_cache(KEPT)
-def _owner(run: Path, changed_ns: int, size: int, inode: int) -> str:
-    del changed_ns, size, inode  # part of the key only
-    try:
-        return stored_manifest(run).owner
+        return _owner(run, state.st_mtime_ns, state.st_size, state.st_ino)
     except (OSError, ValueError, LibraryError):
         return ""
+
+
+@lru_cache(KEPT)  # what is raised is not kept: it may pass
+def _owner(run: Path, changed_ns: int, size: int, inode: int) -> str:
+    del changed_ns, size, inode  # part of the key only
+    return stored_manifest(run).owner
 
 
 FOLDER: Final = "people"

@@ -13,12 +13,14 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+from core.access import Role, Visitor
 from core.errors import LibraryError
 from core.library import Library, index
 from core.library.describe import describe
 from core.library.files import read_manifest, write_manifest, write_run
 from core.library.index import Index
 from tests.core.library.builders import SOURCE, headline, small
+from tests.no_files import nothing_opened
 
 
 @pytest.fixture
@@ -258,6 +260,23 @@ def test_a_run_that_goes_while_it_is_read_is_not_remembered_as_damaged(
     (home / "away").rename(run)
     assert library.damaged() == []
     assert {row.id for row in library.rows()} == {row.id for row in three}
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "sharing.json"])
+def test_what_cannot_be_read_for_want_of_a_file_is_read_again(
+    name, three, library, home, monkeypatch
+):
+    run = home / "runs" / three[0].id
+    library.share(run.name, f"u-{'0' * 32}")
+    index._values.cache_clear()
+    (home / "index.sqlite").unlink()
+    with nothing_opened(monkeypatch, run / name):
+        assert {row.id for row in library.rows()} == {row.id for row in three[1:]}
+        assert [found.id for found in library.damaged()] == [run.name]
+    assert library.rows() == three
+    assert library.damaged() == []
+    anna = Visitor(f"u-{'0' * 32}", Role.VIEWER)
+    assert [row.id for row in Library(home, library.samples, anna).rows()] == [run.name]
 
 
 def test_an_index_is_not_thrown_away_while_somebody_changes_runs(three, library, home, monkeypatch):

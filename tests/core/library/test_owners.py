@@ -13,6 +13,7 @@ from core.errors import LibraryError
 from core.library import Library, sharing, trail
 from core.library.sharing import SHARING
 from tests.core.library.builders import SOURCE, headline, small
+from tests.no_files import no_file_left, nothing_opened
 
 ISSUER = "https://login.example"
 WARD = group_id(ISSUER, "ward")
@@ -138,6 +139,23 @@ def test_a_run_whose_sharing_cannot_be_read_is_shared_with_nobody(of, home, text
     (home / "runs" / run / SHARING).write_text(text)
     assert not of(ANNA).shared_with(run)
     assert not ids(of(BERT))
+
+
+def test_an_owner_who_could_not_be_read_is_read_the_next_time(of):
+    run = kept(of(ANNA))
+    path = of(ANNA).folder(run)
+    sharing._owner.cache_clear()
+    with no_file_left():
+        assert sharing.owner_of(path) == ""
+    assert of(ANNA).owns(run)
+
+
+def test_who_a_run_is_shared_with_is_not_forgotten_for_want_of_a_file(of, home, monkeypatch):
+    run = kept(of(ANNA))
+    of(ANNA).share(run, BERT.user)
+    with nothing_opened(monkeypatch, home / "runs" / run / SHARING):
+        assert refusal(lambda: of(ANNA).share(run, WARD)).code == "DAMAGED"
+    assert of(ANNA).shared_with(run) == (BERT.user,)
 
 
 def test_a_run_is_shared_with_users_and_groups_alone(of):
