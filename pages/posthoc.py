@@ -55,7 +55,7 @@ with frame.caught():
                 figures.take_away(run, fits, rows)
                 figures.keep_as_run(run, fits, row_choice)
         if not state.plain() and len(results) == len(methods):
-            figures.kept(run, row_choice)
+            figures.kept(run)
             if task not in {Task.MULTILABEL, Task.TOP_LABEL}:
                 figures.temperature_handle(run, row_choice, fits)
             if task is not Task.TOP_LABEL:

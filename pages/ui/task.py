@@ -120,6 +120,11 @@ class BackgroundTask(Generic[Result]):
         return self.work is not None and self.work.running
 
     @property
+    def watched(self) -> bool:
+        """Whether it ran on the page as last drawn: Streamlit then still knows its button."""
+        return f"{self.slot}.stop" in st.session_state
+
+    @property
     def error(self) -> AuditError | None:
         """Why there is no result, where it failed."""
         work = self.work

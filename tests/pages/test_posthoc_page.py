@@ -4,6 +4,7 @@ import re
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
+from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -388,6 +389,31 @@ def test_what_is_too_large_for_a_download_is_left_to_the_command(page, keep, mon
         assert ("Calibrated predictions, NPZ" in labels) == offered
         assert "Parameters, JSON" in labels
         assert ("apply candor_ts_" in html(test)) != offered
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("leaves", [False, True])
+def test_who_waits_for_a_kept_run_is_taken_to_the_comparison_others_get_a_link(page, keep, leaves):
+    run = keep("mine", val=rows(seed=1), test=rows(seed=2))
+    test = page(run=run, methods="ts")
+    next(one for one in test.button if one.label == "Keep").click().run()
+    (work,) = test.session_state[task.WORKS].values()
+    if leaves:
+        test.switch_page("pages/theory.py").run()
+    manifest = work.future.result(60)
+    if leaves:
+        test.switch_page("pages/posthoc.py").run()
+        assert has_table(test)
+    else:
+        test.run()
+        assert test.query_params["runs"] == f"{run},{manifest.id}"
+        assert not has_table(test)
+        # Back on the page there is the link
+        test.query_params.clear()
+        test.switch_page("pages/posthoc.py").run()
+    (link,) = (one for one in test.main.page_link if "temperature" in one.label)
+    assert unescape(link.label) == "Compare with “mine, temperature”"
+    assert link.proto.query_string == f"runs={run}%2C{manifest.id}"
 
 
 @pytest.mark.nightly

@@ -135,7 +135,7 @@ def _take_away(
     widgets.caption(f"{NAMES[method]}: {parameters(chosen)}; {on_rows}.")
 
 
-KEEPING: Final = "posthoc.keeping"  # the task that keeps a calibrated run
+KEEPING: Final = "posthoc.keeping"  # the task that keeps a calibrated run, and of which rows
 
 
 def keep_as_run(run: cache.Run, fits: Sequence[Fit], row_choice: RowChoice) -> None:
@@ -156,21 +156,31 @@ def keep_as_run(run: cache.Run, fits: Sequence[Fit], row_choice: RowChoice) -> N
                     _keep(run, name, fitted[method], row_choice)
 
 
-def kept(run: cache.Run, row_choice: RowChoice) -> None:
+def kept(run: cache.Run) -> None:
     """Draw how far the keeping of a calibrated run is, then compare both runs.
 
-    What was cut in two is no comparison: the run as trained has rows that the other lacks.
+    Who waited is taken there; who comes back later is given the link. What was cut in two is no
+    comparison: the run as trained has rows that the other lacks.
     """
     place = f"{KEEPING}.{run.id}"
-    task = st.session_state.get(place)
-    manifest = None if task is None else task.draw()
+    if place not in st.session_state:
+        return
+    task, row_choice = st.session_state[place]
+    waited = task.watched
+    manifest = task.draw()
     if manifest is None:
         return
-    st.session_state.pop(place).forget()
-    state.say(f"Kept {manifest.name} in your runs.")
+    compare = {"runs": f"{run.id},{manifest.id}"}
     if row_choice.fit_on == CUT:
+        task.forget()
+        state.say(f"Kept {manifest.name} in your runs.")
         st.rerun()
-    st.switch_page(site.COMPARE.script, query_params={"runs": f"{run.id},{manifest.id}"})
+    if waited:
+        state.say(f"Kept {manifest.name} in your runs.")
+        st.switch_page(site.COMPARE.script, query_params=compare)
+    if _find_run(manifest.id) is not None:
+        label = f"Compare with “{esc(manifest.name)}”"
+        st.page_link(site.COMPARE.script, label=label, icon=site.COMPARE.icon, query_params=compare)
 
 
 def _keep(run: cache.Run, name: str, fit: Fit, row_choice: RowChoice) -> None:
@@ -184,9 +194,8 @@ def _keep(run: cache.Run, name: str, fit: Fit, row_choice: RowChoice) -> None:
 
     text = f"Keeping “{esc(name)}” in the library."
     task = BackgroundTask(f"posthoc.keep.{run.id}", (name, fit.method), text, start)
-    st.session_state[f"{KEEPING}.{run.id}"] = task
-    task.begin()
-    st.rerun()
+    st.session_state[f"{KEEPING}.{run.id}"] = task, row_choice
+    task.begin()  # drawn further down, before it can end
 
 
 def _downloadable(run: cache.Run) -> bool:
