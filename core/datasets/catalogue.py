@@ -115,9 +115,9 @@ DATASETS: Final[dict[str, DataEntry]] = {
     ),
     "tiny_imagenet": DataEntry(
         "Tiny-ImageNet",
-        "110,000 colour photographs of 64 x 64 pixels in 200 classes; the seed takes 50 training "
-        "images of each class for validation; the official validation set is the test set.",
-        "Le & Yang 2015, Stanford CS231N; split as in Ghosh et al. 2022",
+        "110,000 colour photographs of 64 x 64 pixels in 200 classes; the seed takes 10,000 of "
+        "the training images for validation; the official validation set is the test set.",
+        "Le & Yang 2015, Stanford CS231N; sizes as in Ghosh et al. 2022, who take 50 of each class",
         sizes=_sizes(90_000, 10_000, 10_000),
         needs_root=True,
         shift=16,  # 4 of 64 pixels, as in the released code of Mukhoti et al.

@@ -83,27 +83,6 @@ def held_out(n_train: int, n_test: int, seed: int) -> SplitRecord:
     return _record(seed, rule, order[n_val:], order[:n_val], np.arange(n_train, n_train + n_test))
 
 
-def held_out_by_class(labels: Int, n_test: int, seed: int) -> SplitRecord:
-    """Take a tenth of each class of the official training rows as validation part.
-
-    Parameters
-    ----------
-    labels : (N,) int64
-        Of the official training rows; the `n_test` after them are the test part.
-    n_test, seed : int
-
-    Notes
-    -----
-    Of Tiny-ImageNet's 500 a class that leaves the 450 and 50 of Ghosh et al. 2022, appendix D.2.
-    """
-    rng = np.random.default_rng(seed)
-    classes = [rng.permutation(np.flatnonzero(labels == k)) for k in np.unique(labels)]
-    val = np.concatenate([rows[: rows.size // HELD_OUT] for rows in classes])
-    train = np.concatenate([rows[rows.size // HELD_OUT :] for rows in classes])
-    rule = "A tenth of each class of the training rows is the validation part, by a seeded shuffle."
-    return _record(seed, rule, train, val, np.arange(labels.size, labels.size + n_test))
-
-
 def halved(n_train: int, n_rest: int, seed: int) -> SplitRecord:
     """Keep the training rows, and cut the `n_rest` after them into validation and test part."""
     order = n_train + np.random.default_rng(seed).permutation(n_rest)

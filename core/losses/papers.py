@@ -43,7 +43,8 @@ def losses_of(method: str, dataset: str, network: str) -> tuple[Loss, ...]:
     if method == "mmce":
         weight = {"lambda": 8.0 if dataset in TEXTS else 2.0}
         weighted: Loss = {"name": "mmce_weighted", **weight}
-        # The papers' numbers are of the released code, which divides by the pairs twice.
+        # The released code, which divides twice by the number of pairs, and is what Mukhoti et al.
+        # and those who train with their code have.
         return (weighted | {"normalisation": "released"}, weighted, {"name": "mmce", **weight})
     if method == "dual_focal":
         preset = PRESETS["dual_focal"].get(place)

@@ -302,10 +302,11 @@ class TrainConfig:
         return self.optimizer.lr * self.schedule.share(epoch, self.epochs)
 
     def n_batches(self, n_rows: int) -> int:
-        """Return how many batches so many rows make."""
-        if self.last_batch == "drop":
-            return max(1, n_rows // self.batch_size)
-        return -(-n_rows // self.batch_size)
+        """Return how many batches so many rows make; a few last rows join the batch before."""
+        n_whole, rest = divmod(n_rows, self.batch_size)
+        if self.last_batch == "drop" or (n_whole and rest < 2 * self.devices):
+            return max(1, n_whole)
+        return n_whole + 1
 
     def to_json(self) -> JsonObject:
         """Return plain JSON; `from_json` gives an equal config back."""

@@ -78,7 +78,7 @@ class Plateau:
         return cls(**state)
 
 
-EVALUATED_AT_ONCE = 512  # rows; fixed by the config, since other sizes give other last bits
+MOST_AT_ONCE = 512
 FIXED = {
     "config": "other settings",
     "data": "other images",
@@ -115,6 +115,9 @@ class TrainingSetup:
         Whether the model is compiled; None until the first step has tried it.
     uncompiled : tuple of Notice
         Why it could not be, where that was tried.
+    at_once : int
+        Rows that an evaluation takes at once: few where training has room for few. It stays as
+        it is over resumes, since other sizes give other last bits.
     """
 
     config: TrainConfig
@@ -133,11 +136,7 @@ class TrainingSetup:
     kept: dict[str, Any] = field(default_factory=dict)  # Any: plain values and tensors
     compiled: bool | None = False
     uncompiled: tuple[Notice, ...] = ()
-
-    @property
-    def at_once(self) -> int:
-        """How many rows an evaluation takes at once: few where training has room for few."""
-        return min(EVALUATED_AT_ONCE, 8 * self.config.batch_size)
+    at_once: int = MOST_AT_ONCE
 
     @property
     def lr(self) -> float:
@@ -190,6 +189,7 @@ class TrainingSetup:
             "program": f"{VERSION}, torch {torch.__version__}, {self.fabric.device.type}",
             "epoch": self.epoch,
             "n_batches": self.n_batches,
+            "at_once": self.at_once,
             "net": self.net.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "loss": self.loss.state_dict(),
@@ -225,6 +225,7 @@ class TrainingSetup:
         self.loss.load_state_dict(state["loss"])
         self.fabric.strategy.precision.load_state_dict(state["scaler"])
         self.epoch, self.n_batches = state["epoch"], state["n_batches"]
+        self.at_once = state.get("at_once", MOST_AT_ONCE)
         self.plateau, self.kept = Plateau.of(state.get("plateau", {})), state.get("kept", {})
 
 
@@ -264,6 +265,7 @@ def assemble(
         },
         rows=rows,
         compiled=None if compiled else False,
+        at_once=min(MOST_AT_ONCE, 8 * config.batch_size),
     )
 
 

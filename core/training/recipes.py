@@ -38,8 +38,8 @@ def _sgd(epochs: int, batch_size: int, drops: list[float]) -> dict[str, Any]:
 
 _SOURCE: Final = (
     "Mukhoti et al. 2020, appendix C and D; Komisarenko and Kull 2024, section 5.1; Ghosh et al. "
-    "2022, appendix D. The sum over the batch, which the Brier score is not summed over, and the "
-    "clipping are in their released code only"
+    "2022, appendix D. Losses are summed over the batch (the Brier score is averaged) and "
+    "gradients clipped in their released code only"
 )
 _TEXTS: Final[dict[str, Any]] = {
     "epochs": 50,
@@ -65,8 +65,9 @@ RECIPES: Final[dict[str, Recipe]] = {
     "tiny_imagenet": Recipe(
         "The papers' Tiny-ImageNet recipe: 100 epochs, drops at 40 and 60, batches of 64",
         _sgd(100, 64, [0.4, 0.6]),
-        "Komisarenko and Kull 2024, section 5.1; Ghosh et al. 2022, appendix D. The sum over the "
-        "batch and the clipping are in released code only",
+        "Komisarenko and Kull 2024, section 5.1; Ghosh et al. 2022, appendix D. Losses are "
+        "summed over the batch (the Brier score is averaged) and gradients clipped in released "
+        "code only",
     ),
     "imagenet": Recipe(
         "The ImageNet recipe of Ghosh et al.: 90 epochs, rate 0.01, 0.001, 0.0001 with drops at 30 "
@@ -86,7 +87,7 @@ RECIPES: Final[dict[str, Recipe]] = {
     "chexnet": Recipe(
         "CheXNet's recipe: Adam at 0.001, batches of 16, the rate divided by 10 where the "
         "validation loss stops falling, the epoch with the lowest validation loss kept. CheXNet "
-        "starts from pretrained weights: turn them on, too",
+        "starts from pretrained weights: turn those on as well",
         {
             "epochs": 100,
             "batch_size": 16,

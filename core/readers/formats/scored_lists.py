@@ -26,7 +26,8 @@ PLURALS: Final = {"labels", "classes", "classnames", "categories", "displaynames
 SCORE_LISTS: Final = {f"{word}s" for word in SCORES} | {"probabilities"}
 ANSWERS: Final = {"answers", "samples", "responses", "generations", "predictions", "votes"}
 PLACED: Final = {"box", "bbox", "mask", "start", "end"}  # beside a score: where something was found
-COMPLETION: Final = "completion"  # of a model, where an answer is the true one
+COMPLETION: Final = "completion"  # of a model, where an answer may be the true one
+GENERATED: Final = "generated"  # where it is what the model sampled
 REPLY: Final = {"response", "body", "choices", "usage", "request", "messages", "error"}
 MAX_DEPTH: Final = 6
 MOST_LISTS: Final = 8
@@ -78,7 +79,7 @@ def _of_label_studio(rows: Sequence[Row]) -> list[Row]:
 def _of_openai(rows: Sequence[Row]) -> list[Row]:
     """Return the likeliest tokens of answers of one token, as OpenAI's API writes them."""
     out: list[Row] = []
-    key = COMPLETION if any("answer" in row for row in rows) else "answer"  # the true one
+    sampled = True
     for row in rows:
         body: object = (_choices_of(row) or [None])[0]
         for name in ("logprobs", "content"):
@@ -88,8 +89,11 @@ def _of_openai(rows: Sequence[Row]) -> list[Row]:
             return []
         of_reply = {k for k in REPLY if isinstance(row.get(k), dict | list)}
         own = {k: v for k, v in row.items() if k not in of_reply and v not in (None, [], {})}
-        out.append(own | {key: token.get("top_logprobs") or [token]})
-    return out
+        sampled &= str(own.get("answer")).strip() == str(token.get("token")).strip()
+        out.append(own | {COMPLETION: token.get("top_logprobs") or [token]})
+    answered = any("answer" in row for row in out)
+    key = (GENERATED if sampled else COMPLETION) if answered else "answer"
+    return [{key if k == COMPLETION else k: v for k, v in row.items()} for row in out]
 
 
 def _choices_of(row: Row) -> list[object]:

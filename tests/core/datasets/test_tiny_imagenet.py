@@ -41,7 +41,6 @@ def test_classes_pixels_and_parts(root: Path) -> None:
     data = load("tiny_imagenet", root=root, split_seed=0)
     assert data.class_names == ("crane (n01)", "crane (n02)", "Egyptian cat")
     assert data.split.n == {"train": 54, "val": 6, "test": 6}
-    assert np.bincount(data.val.targets).tolist() == [2, 2, 2]  # a tenth of each class
     assert (data.size, data.pad, data.notices) == ((64, 64), 4, ())
     assert data.test.row_ids == tuple(f"val/images/val_{row}.png" for row in range(6))
     assert data.test.targets.tolist() == [0, 1, 2, 0, 1, 2]

@@ -714,6 +714,11 @@ def test_a_batch_of_openai_has_an_answer_in_each_line(tmp_path):
     scores = the_part(got).scores[:, [the_part(got).class_names.index(name) for name in "ABC"]]
     np.testing.assert_allclose(scores, SOFT[0], atol=1e-9)
     assert "of several choices in a record the first was read" in str(got.notices)
+    for k, line in enumerate(lines):  # what was sampled is not always the likeliest
+        (content,) = line["response"]["body"]["choices"][0]["logprobs"]["content"]
+        line["answer"] = content["token"] = truth[k]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    assert isinstance(read(path), Refused)
     for line in lines:  # a sentence has many tokens, and none of them is the answer
         line["response"]["body"]["choices"][0]["logprobs"]["content"] *= 2
     path.write_text("\n".join(map(json.dumps, lines)))

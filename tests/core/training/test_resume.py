@@ -277,6 +277,19 @@ def test_history_that_was_lost_is_said(trainer):
         trainer("one")
 
 
+def test_an_evaluation_takes_as_many_rows_at_once_as_before_a_resume(digits):
+    """Checkpoints that say nothing are of a time when it was always 512."""
+    config = from_json({**SMALL, "batch_size": 16})
+    parts = assemble(config, digits, connect(config))
+    assert parts.at_once == 128
+    state = parts.state()
+    del state["at_once"]
+    parts.restore(state)
+    assert parts.at_once == 512
+    parts.restore(state | {"at_once": 128})
+    assert parts.at_once == 128
+
+
 def test_a_checkpoint_from_before_fused_steps_leaves_the_optimiser_fused(digits):
     config = from_json(SMALL | {"optimizer": {"name": "adam"}})
     parts = assemble(config, digits, connect(config))
