@@ -1,13 +1,16 @@
 """SQLite files that several processes write: opened, begun and replaced in one way.
 
-Imports the standard library only.
+Imports the standard library, and how files are written.
 """
 
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
+
+from core.disk import PART, writing
 
 RETRY_S: Final = 0.01
 
@@ -22,7 +25,7 @@ def writer(
     path: Path,
     busy_s: float,
     prepare: Callable[[sqlite3.Connection], None],
-    put_away: Callable[[], None],
+    away: Callable[[], None] | None,
 ) -> sqlite3.Connection:
     """Return a connection inside BEGIN IMMEDIATE, in WAL mode.
 
@@ -34,26 +37,17 @@ def writer(
         How long to wait for other processes.
     prepare : callable
         Brings the tables up to date once the lock is held.
-    put_away : callable
-        Makes way for a new file where this one is no database.
+    away : callable or None
+        As of `put_away`, where the file is no database; None refuses that.
 
     Raises
     ------
     sqlite3.OperationalError
         It is locked, full or read-only; the file may be sound.
+    LibraryError
+        LIBRARY_WRITE: a file that is no database cannot be put away.
     """
-    try:
-        return _begun(path, busy_s, prepare)
-    except sqlite3.OperationalError:
-        raise
-    except sqlite3.DatabaseError:
-        put_away()
-        return _begun(path, busy_s, prepare)
-
-
-def _begun(
-    path: Path, busy_s: float, prepare: Callable[[sqlite3.Connection], None]
-) -> sqlite3.Connection:
+    torn = number(path)
     connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None)
     # SQLite's own timeout does not cover the switch to WAL: of two processes that open a new file
     # at once, one is told at once that it is locked.
@@ -70,19 +64,54 @@ def _begun(
                     raise
                 time.sleep(RETRY_S)
         prepare(connection)
-    except sqlite3.Error:
+    except sqlite3.DatabaseError as error:
+        with closing(connection):
+            if away is None or isinstance(error, sqlite3.OperationalError):
+                raise
+            put_away(path, torn, away)
+        return writer(path, busy_s, prepare, None)
+    except BaseException:
         connection.close()
         raise
     return connection
+
+
+def number(path: Path) -> int:
+    """Return what tells the file at a path from any other that there is; 0 where there is none."""
+    try:
+        return path.stat().st_ino
+    except OSError:  # what keeps SQLite from opening it, SQLite says
+        return 0
+
+
+def put_away(path: Path, torn: int, away: Callable[[], None]) -> None:
+    """Make way for a new file, unless another process has done so since one was found torn.
+
+    Parameters
+    ----------
+    path : Path
+    torn : int
+        Its `number`. Who calls has it open, so that no later file is given the same.
+    away : callable
+        Moves or removes it.
+
+    Raises
+    ------
+    LibraryError
+        LIBRARY_WRITE.
+    """
+    with writing(), path.with_name(f".{path.name}.lock{PART}").open("ab") as file:
+        with suppress(ImportError):  # Windows, where nothing locks
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if number(path) == torn:
+            for end in ("-wal", "-shm"):  # before: afterwards they may be those of the next file
+                path.with_name(path.name + end).unlink(missing_ok=True)
+            away()
 
 
 def version(connection: sqlite3.Connection) -> int:
     """Return the number that a table was stamped with; 0 for none."""
     number: int = connection.execute("PRAGMA user_version").fetchone()[0]
     return number
-
-
-def remove(path: Path, ends: tuple[str, ...] = ("", "-wal", "-shm")) -> None:
-    """Remove a file with those that SQLite keeps beside it, or only the latter."""
-    for end in ends:
-        path.with_name(path.name + end).unlink(missing_ok=True)

@@ -324,17 +324,21 @@ class JobStore:
 
     def _ask(self, text: str, *values: str) -> list[tuple[str]]:
         """Return what a query finds; a table that is missing or torn is rebuilt."""
+        torn = sqlite.number(self.path)
         try:
             with closing(sqlite.reader(self.path, BUSY_S)) as connection:
-                if sqlite.version(connection) == VERSION:
-                    return connection.execute(text, values).fetchall()
+                try:
+                    if sqlite.version(connection) == VERSION:
+                        return connection.execute(text, values).fetchall()
+                except sqlite3.OperationalError:
+                    raise
+                except sqlite3.DatabaseError:
+                    sqlite.put_away(self.path, torn, self._set_aside)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF in NO_ROOM:
                 return self._ask_copies(text, *values)
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN:
                 raise _unreadable(error) from error
-        except sqlite3.DatabaseError:
-            self._set_aside()
         with self._writing() as connection:
             return connection.execute(text, values).fetchall()
 
@@ -364,9 +368,7 @@ class JobStore:
 
     def _set_aside(self) -> None:
         """Make way for a new table; the torn one stays for whoever wants to look at it."""
-        with writing():
-            self.path.replace(self.path.with_name(f"{self.path.name}{TORN}{time.time_ns()}"))
-            sqlite.remove(self.path, ("-wal", "-shm"))
+        self.path.replace(self.path.with_name(f"{self.path.name}{TORN}{time.time_ns()}"))
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         if sqlite.version(connection) != VERSION:

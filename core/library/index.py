@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from core import codec, sqlite
 from core.codes import RefusalCode
-from core.disk import may_pass, writing
+from core.disk import may_pass
 from core.errors import LibraryError, UsageError
 from core.library import sharing
 from core.library.files import ARRAYS, MANIFEST, name_of, read_manifest
@@ -177,24 +177,30 @@ class Index:
         return [DamagedRun(*row) for row in self._ask(text, {})]
 
     def rebuild(self) -> int:
-        """Throw the table away, read every folder again, return how many runs are listed.
+        """Throw the table away, read every folder again, return how many runs are listed."""
+        self._renew()
+        n_runs: int = self._ask("SELECT count(*) FROM runs WHERE damage = ''", {})[0][0]
+        return n_runs
+
+    def _renew(self) -> None:
+        """Throw the table away and read every folder again.
 
         No byte of what was listed stays in the file, which other processes may have open: it is
-        emptied, not removed, as their locks are on it.
+        emptied, not removed, as their locks are on it. One that is torn makes way for a new one.
         """
-        try:
-            with self.locked() as connection:
+        torn = sqlite.number(self.path)
+        with self.locked() as connection:
+            try:
                 connection.execute("PRAGMA secure_delete = ON")
                 connection.execute("DROP TABLE runs")
                 connection.execute(_TABLE)
                 self._take_in(connection)
                 connection.execute("COMMIT")
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.DatabaseError:  # torn
-            with writing():
-                self._discard()
-        n_runs: int = self._ask("SELECT count(*) FROM runs WHERE damage = ''", {})[0][0]
-        return n_runs
+            except sqlite3.OperationalError as error:
+                raise _unwritable(error) from error
+            except sqlite3.DatabaseError:
+                sqlite.put_away(self.path, torn, self._discard)
 
     @contextmanager
     def locked(self) -> Iterator[sqlite3.Connection]:
@@ -215,8 +221,7 @@ class Index:
                 return connection.execute(text, values).fetchall()
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorcode & 0xFF not in _PASSING:
-                with writing():
-                    self._discard()
+                self._renew()
             with self._fresh() as connection:
                 return connection.execute(text, values).fetchall()
 
@@ -245,7 +250,7 @@ class Index:
         """Return a connection to a table brought up to date, in memory where no file can be."""
         try:
             connection = self._writable()
-        except sqlite3.Error:  # full or read-only disk: the list is still shown
+        except (sqlite3.Error, LibraryError):  # full or read-only disk: the list is still shown
             return self._in_memory()
         try:
             self._take_in(connection)
@@ -253,6 +258,9 @@ class Index:
         except sqlite3.Error:
             connection.close()
             return self._in_memory()
+        except BaseException:  # nobody waits for the lock of a list that is not made
+            connection.close()
+            raise
         return connection
 
     def _in_memory(self) -> sqlite3.Connection:
@@ -307,7 +315,7 @@ class Index:
 
     def _discard(self) -> None:
         _values.cache_clear()
-        sqlite.remove(self.path)
+        self.path.unlink(missing_ok=True)
 
 
 _COLUMNS: Final = (

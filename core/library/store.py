@@ -436,7 +436,12 @@ class Library:
                     left.append(run)
         gone = list(self._runs.glob(f".*{trash.GONE}"))
         if gone:
-            self.rebuild_index()
+            try:
+                self.rebuild_index()
+            except LibraryError:  # as of a full disk: arrays, which hold no names, make room
+                for run in gone:
+                    shutil.rmtree(run / files.ARRAYS, ignore_errors=True)
+                self.rebuild_index()
         for run in gone:
             shutil.rmtree(run, ignore_errors=True)
         return n_runs, [*left, *(run for run in gone if run.exists())]

@@ -1,6 +1,7 @@
 """The queue: order, slots, priorities, pause, repeats, and a table that is lost or torn."""
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from threading import Barrier
 
 import pytest
 
-from core import codec
+from core import codec, process_identity
 from core.errors import LibraryError, UsageError
 from core.inference.config import EvaluationConfig
 from core.jobs import devices as found_devices
@@ -484,6 +485,39 @@ def test_a_lost_table_is_made_anew_from_the_folders(jobs, damage):
     assert jobs.rebuild() == 2
     jobs.unpause()
     assert ended(jobs, waits.id).state is JobState.SUCCEEDED
+
+
+@pytest.mark.parametrize("act", [JobStore.all, JobStore.rebuild])
+def test_a_torn_table_that_another_process_has_replaced_is_not_set_aside_again(
+    act, jobs, monkeypatch
+):
+    """Else the supervisor of a job and its claim would be in a table that is not looked at."""
+    jobs.pause()
+    (one,) = jobs.submit([config("step:1")])
+    (jobs.home / "jobs" / "paused").unlink()
+    path = jobs.home / "jobs.sqlite"
+    path.write_bytes(path.read_bytes()[:100] + b"\xff" * 8000)
+    me = process_identity.identity(os.getpid())
+    claimed: list[tuple[Job, int]] = []
+    with monkeypatch.context() as patch:
+
+        class Late(sqlite3.Connection):
+            def execute(self, text: str, *values: object) -> sqlite3.Cursor:
+                try:
+                    return super().execute(text, *values)
+                except sqlite3.DatabaseError:
+                    patch.undo()
+                    claim = JobStore(jobs.home).claim(me, ("cpu",))
+                    claimed.append((claim, path.stat().st_ino))
+                    raise
+
+        patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Late))
+        act(JobStore(jobs.home))
+    ((claim, number),) = claimed
+    assert claim.id == one.id
+    assert path.stat().st_ino == number
+    assert len(list(jobs.home.glob("jobs.sqlite.damaged-*"))) == 1
+    assert JobStore(jobs.home).get(one.id) == claim
 
 
 def test_a_folder_that_holds_another_jobs_state_is_nobodys(jobs):

@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from unittest.mock import Mock
@@ -19,6 +20,7 @@ from core.library import Library, index
 from core.library.describe import describe
 from core.library.files import read_manifest, write_manifest, write_run
 from core.library.index import Index
+from core.library.trash import GONE
 from tests.core.library.builders import SOURCE, headline, small
 from tests.no_files import nothing_opened
 
@@ -294,3 +296,84 @@ def test_an_index_that_is_made_anew_is_the_file_that_others_have_locked(three, l
     before = (home / "index.sqlite").stat().st_ino
     assert library.rebuild_index() == 3
     assert (home / "index.sqlite").stat().st_ino == before
+
+
+def test_a_torn_index_that_another_process_has_replaced_is_not_put_away_again(
+    three, library, home, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(index, "BUSY_S", 0.05)
+    _tear(home / "index.sqlite")
+    other = Library(home, tmp_path / "samples")
+    with monkeypatch.context() as patch, ExitStack() as opened:
+
+        class Late(sqlite3.Connection):
+            def execute(self, text, *values):
+                try:
+                    return super().execute(text, *values)
+                except sqlite3.DatabaseError:
+                    patch.undo()
+                    opened.enter_context(other._index.locked())
+                    raise
+
+        patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Late))
+        with pytest.raises(LibraryError, match="locked"):
+            library.rename(three[0].id, "x")
+    assert library.rows() == three
+
+
+def _raising(error, when):
+    class Raising(sqlite3.Connection):
+        def execute(self, text, *values):
+            if when(text):
+                raise error
+            return super().execute(text, *values)
+
+    return partial(sqlite3.connect, factory=Raising)
+
+
+def test_a_list_that_a_full_disk_keeps_from_being_made_anew_stays(
+    three, library, home, monkeypatch
+):
+    full = sqlite3.OperationalError("database or disk is full")
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
+    before = (home / "index.sqlite").stat().st_ino
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", _raising(full, lambda text: text.startswith("DROP")))
+        with pytest.raises(LibraryError, match=r"^LIBRARY_WRITE.*disk is full"):
+            library.rebuild_index()
+    assert (home / "index.sqlite").stat().st_ino == before
+    assert library.rows() == three
+
+
+def test_on_a_full_disk_what_is_removed_makes_room_for_the_list(three, library, home, monkeypatch):
+    full = sqlite3.OperationalError("database or disk is full")
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
+    arrays = f"runs/.*{GONE}/predictions/*"
+    with monkeypatch.context() as patch:
+        drop = _raising(full, lambda text: text.startswith("DROP") and any(home.glob(arrays)))
+        patch.setattr(sqlite3, "connect", drop)
+        assert library.expire(-1) == 3
+    assert not list(home.glob("runs/.*"))
+    assert library.rows() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "time"), [("PRAGMA user_version", 1), ("SELECT id, stamp FROM runs", 2)]
+)
+def test_who_is_interrupted_while_the_list_is_read_leaves_no_lock(
+    text, time, three, library, home, monkeypatch
+):
+    monkeypatch.setattr(index, "BUSY_S", 0.05)
+    (home / "index.sqlite").unlink()
+    asked = []
+
+    def now(query):
+        asked.append(query == text)
+        return sum(asked) == time
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", _raising(KeyboardInterrupt(), now))
+        with pytest.raises(KeyboardInterrupt) as caught:
+            library.rows()
+    library.rename(three[0].id, "x")  # while the traceback still holds what was open
+    assert caught.tb
