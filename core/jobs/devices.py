@@ -22,8 +22,10 @@ from core.training.ranks import GPUS
 
 ALLOWED: Final = "CANDOR_DEVICES"  # environment variable: slots by comma, in place of all
 CPU: Final = "cpu"
+UNSEEN: Final = "cuda"  # what stands among slots for the GPUs of a driver that does not answer
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"  # numbers, or beginnings of UUIDs
 QUERY: Final = ("nvidia-smi", "--query-gpu=index,uuid,name,memory.free,memory.total")
+NO_DRIVER: Final = (9, 12)  # its program's codes: the driver, or its library, is not there
 PATIENCE_S: Final = 20.0
 AGAIN_S: Final = 1.0
 FRESH_S: Final = 5.0  # for which an answer of the driver holds
@@ -73,7 +75,10 @@ def devices() -> tuple[Device, ...]:
     ``CANDOR_DEVICES`` (``cpu,cuda:0``) names the slots that there are; without it there is one for
     the CPU and one for each GPU that ``CUDA_VISIBLE_DEVICES`` leaves visible.
     """
-    gpus = _gpus()
+    return _usable(_gpus() or ())
+
+
+def _usable(gpus: Sequence[Device]) -> tuple[Device, ...]:
     named = os.environ.get(ALLOWED)
     if named is not None:
         known = {gpu.slot: gpu for gpu in gpus}
@@ -86,8 +91,13 @@ def devices() -> tuple[Device, ...]:
 
 
 def slots() -> tuple[str, ...]:
-    """Return the slots of `devices`."""
-    return tuple(device.slot for device in devices())
+    """Return the slots of `devices`, with UNSEEN first where the driver does not answer.
+
+    No job starts there, and what would rather have a GPU does not take the CPU.
+    """
+    gpus = _gpus()
+    unseen = [UNSEEN] if gpus is None and ALLOWED not in os.environ else []
+    return (*unseen, *(device.slot for device in _usable(gpus or ())))
 
 
 def fit(job: Job, available: Sequence[str]) -> tuple[list[str], int]:
@@ -114,13 +124,13 @@ def _visible(gpu: Device) -> bool:
     return any(name == number or (len(name) > 3 and gpu.uuid.startswith(name)) for name in names)
 
 
-def _gpus() -> Sequence[Device]:
-    """Return the GPUs that NVIDIA's driver names; none where there is no driver."""
+def _gpus() -> Sequence[Device] | None:
+    """Return the GPUs of NVIDIA's driver: none without a driver, None if it does not answer."""
     return _query_driver(int(time.monotonic() / FRESH_S))
 
 
 @lru_cache(maxsize=1)
-def _query_driver(_: int) -> tuple[Device, ...]:
+def _query_driver(_: int) -> tuple[Device, ...] | None:
     """Ask the driver; one that does not answer is asked again, for it may be busy."""
     for last in (False, True):
         try:
@@ -132,11 +142,12 @@ def _query_driver(_: int) -> tuple[Device, ...]:
             ).stdout
         except FileNotFoundError:
             return ()
-        except (OSError, subprocess.SubprocessError):
+        except (OSError, subprocess.SubprocessError) as error:
+            code = getattr(error, "returncode", None)
             time.sleep(0.0 if last else AGAIN_S)
         else:
             return _read(output.decode("utf-8", "replace"))
-    return ()
+    return () if code in NO_DRIVER else None
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,7 @@ from threading import Thread
 from typing import IO, Final
 
 from core.errors import lacking
-from core.jobs.devices import slots
+from core.jobs.devices import UNSEEN, slots
 from core.jobs.records import JobState
 from core.jobs.store import JobStore, assigned
 
@@ -28,8 +28,11 @@ def start_what_can(home: Path) -> None:
     store = JobStore(home)
     jobs = store.all()
     if any(job.state is JobState.QUEUED for job in jobs) and not store.paused:
-        for _ in assigned(jobs, slots()):
+        available = slots()
+        for _ in assigned(jobs, available):
             _start(home)
+        if UNSEEN in available:
+            warn("NVIDIA's driver does not answer")
 
 
 def _start(home: Path) -> None:

@@ -22,7 +22,7 @@ from typing import Final
 from core import codec, sqlite
 from core.disk import make_private, open_file, parse_json, replace_text, writing
 from core.errors import LibraryError, UsageError
-from core.jobs.devices import fit
+from core.jobs.devices import UNSEEN, fit
 from core.jobs.log import NAME as LOG
 from core.jobs.records import BEAT, LOCAL, SLURM, Failure, Job, JobState
 from core.process_identity import ProcessIdentity
@@ -111,7 +111,9 @@ class JobStore:
             last = max((job.place for job in listed), default=0)
             added = [replace(job, place=last + i) for i, job in enumerate(jobs, start=1)]
             for job in added:
-                self._insert(connection, job)
+                with writing():
+                    replace_text(self.folder(job.id) / STATE, _padded(job))
+                _put(connection, job)
         return added
 
     def _refuse_second_resume(self, listed: Sequence[Job], jobs: Sequence[Job]) -> None:
@@ -303,17 +305,13 @@ class JobStore:
             if latest is not job:
                 self._write(connection, job, **_changes(latest))
 
-    def _insert(self, connection: sqlite3.Connection, job: Job) -> None:
-        with writing():
-            replace_text(self.folder(job.id) / STATE, _padded(job))
-        _put(connection, job)
-
     def _take_in(self, connection: sqlite3.Connection) -> int:
         """Read every folder's copy; a folder without one that can be read is nobody's job."""
         n_jobs = 0
         for job in self._copies():
-            with suppress(OSError, sqlite3.Error):
-                self._insert(connection, job)
+            with suppress(sqlite3.Error):
+                _put(connection, job)
+                self._keep_copy(job)
                 n_jobs += 1
         return n_jobs
 
@@ -420,7 +418,7 @@ def assigned(jobs: Sequence[Job], slots: Sequence[str]) -> list[tuple[Job, tuple
     hold it up for ever; one that wants what the machine does not have now holds nothing.
     """
     busy = {slot for job in jobs if job.state in LIVE for slot in job.slots}
-    free = [slot for slot in slots if slot not in busy]
+    free = [slot for slot in slots if slot not in busy and slot != UNSEEN]
     queued = [job for job in jobs if job.state is JobState.QUEUED and job.launcher == LOCAL]
     assignments: list[tuple[Job, tuple[str, ...]]] = []
     for job in sorted(queued, key=lambda job: (-job.priority, job.place)):

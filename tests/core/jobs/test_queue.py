@@ -1,5 +1,6 @@
 """The queue: order, slots, priorities, pause, repeats, and a table that is lost or torn."""
 
+import errno
 import json
 import os
 import sqlite3
@@ -306,6 +307,20 @@ def test_a_driver_that_does_not_answer_is_asked_again_and_then_there_is_the_cpu(
     assert len((tmp_path / "asked").read_text().splitlines()) == 2
 
 
+def test_where_the_driver_does_not_answer_a_job_waits_for_gpus_and_takes_no_cpu(
+    tmp_path, monkeypatch
+):
+    """Killed, or without an answer in time: nobody can tell that there is no GPU."""
+    assert [one.slot for one in driver(tmp_path, monkeypatch, 255, None)] == ["cpu"]
+    slots = found_devices.slots()
+    waits = [job("a", 1), job("b", 2, wants="cuda"), job("c", 3, wants="cuda:0")]
+    assert starts([*waits, job("d", 4, wants="cpu")], slots) == [("d", ("cpu",))]
+    monkeypatch.setenv("CANDOR_DEVICES", "cuda:1")
+    assert starts(waits, found_devices.slots()) == [("a", ("cuda:1",))]
+    driver(tmp_path, monkeypatch, 9, None)  # no driver is loaded
+    assert starts([job("a", 1)], found_devices.slots()) == [("a", ("cpu",))]
+
+
 @pytest.mark.parametrize(
     ("torch_says", "slots"),
     [
@@ -556,6 +571,21 @@ def test_what_a_stale_copy_calls_queued_is_not_run_again(jobs):
     jobs.rebuild()
     assert ended(jobs, one.id).state is JobState.SUCCEEDED
     assert [line[1] for line in truth(jobs)].count("began") == 1
+
+
+def test_a_folder_that_cannot_be_written_keeps_no_table_from_being_made_anew(jobs, monkeypatch):
+    jobs.pause()
+    one, other = jobs.submit([config("a"), config("b")])
+    folder, replace = jobs.folder(one.id).path, Path.replace
+
+    def refused(path: Path, target: Path) -> Path:
+        if path.parent == folder:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", refused)
+    assert jobs.rebuild() == 2
+    assert [found.id for found in jobs.list()] == [other.id, one.id]
 
 
 def test_a_copy_that_no_table_can_take_stops_no_other(jobs):
