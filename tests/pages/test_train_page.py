@@ -32,10 +32,11 @@ from pages.ui import task
 from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import speed as estimated
 from pages.ui.task import Work
+from pages.ui.train import watch
 from pages.ui.train.state import FORM
 from pages.ui.weights_source import weights_of
 from tests.core.library.builders import small_bins, small_history
-from tests.pages.seen import fine, html, opened
+from tests.pages.seen import fine, html, opened, until
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.usefixtures("paused")
@@ -716,6 +717,27 @@ def test_logits_by_learned_epoch_are_drawn_where_they_were_kept(page, keep, libr
     assert ("Largest logit by learned epoch" in text) is kept
     assert ("the paper's are training rows" in unescape(text)) is kept
     assert ("When rows were learned is not known" in text) is not kept
+
+
+def test_many_logits_are_read_in_a_process_once_somebody_wants_them(
+    page, keep, library, monkeypatch
+):
+    monkeypatch.setattr(watch, "LIGHT_BYTES", 0)
+    keep_run(library, "ended", validation=np.zeros((3, 90, 3), np.float32))
+    keep("ended", JobState.SUCCEEDED, run="ended")
+    test = fine(page(job="ended"))
+    assert not test.session_state[task.WORKS]
+    test.button(key="job.learned").click().run()
+    until(fine(test), lambda: "Largest logit by learned epoch" in html(test))
+    assert "Show the largest logits by learned epoch" not in buttons(test)
+
+
+def test_damaged_logits_are_refused_where_they_would_be_drawn(page, keep, library):
+    keep_run(library, "ended", validation=np.zeros((3, 90, 3), np.float32))
+    keep("ended", JobState.SUCCEEDED, run="ended")
+    (library.folder("ended") / "validation.safetensors").write_bytes(b"no logits")
+    (refusal,) = page(job="ended").error
+    assert "validation.safetensors cannot be read" in unescape(refusal.value)
 
 
 def test_a_model_of_texts_is_not_offered_images(page, keep, library):

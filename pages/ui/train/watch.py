@@ -6,7 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.errors import AuditError, LibraryError, UsageError
+from core.codes import RefusalCode
+from core.errors import AuditError, UsageError
 from core.histories import History
 from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs
@@ -246,19 +247,28 @@ def _learned(run_id: str) -> None:
                 "and this run has none."
             )
             return
-        rows = Computation(
+        try:
+            heavy = Path(path).stat().st_size > LIGHT_BYTES
+        except OSError:  # gone: reading it says why
+            heavy = False
+        step = Computation(
             function=learned_rows,
             key=(run_id, run.created),
             words="Reading the validation logits",
             arguments=lambda: (run_id,),
             draft=False,
-            heavy=Path(path).stat().st_size > LIGHT_BYTES,
+            heavy=heavy,
             most=16,
-        ).computed()
-    except LibraryError:  # deleted, which is said above
-        return
+        )
+        task = step.task()
+        if heavy and step.known is None and task.work is None:
+            label = "Show the largest logits by learned epoch"
+            st.button(label, key="job.learned", on_click=task.begin)
+            return
+        rows = step.computed()
     except AuditError as error:
-        frame.refusal(error)
+        if error.code != RefusalCode.RUN_UNKNOWN:  # that it was deleted is said above
+            frame.refusal(error)
         return
     if rows is not None:
         card = learned_card(rows)
