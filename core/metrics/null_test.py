@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from math import erf, exp, pi, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -122,6 +123,9 @@ class NullTest:
         Share of the rows that such answers of the rarer side hold; 0 where one side has none.
     two_classes : bool
         Whether the answers are of two classes.
+    open_to : float or None
+        Mean absolute error that the rows do not rule out, where the test detected nothing; None
+        where they do.
     """
 
     p_value: float
@@ -148,6 +152,7 @@ class NullTest:
     unlike: tuple[ClassCell, ...] = ()
     rarer_side: float = 0.0
     two_classes: bool = False
+    open_to: float | None = None
 
     @property
     def too_extreme(self) -> bool:
@@ -276,7 +281,9 @@ class Null:
         running = np.pad(np.cumsum(shifts, axis=1), ((0, 0), (1, 0)))
         return np.array(moved).reshape(len(shifts), len(draws), 4), running
 
-    def test(self, cuts: Int, zone: Zone | None = None) -> NullTest:
+    def test(
+        self, cuts: Int, zone: Zone | None = None, at_least: Mapping[Statistic, float] | None = None
+    ) -> NullTest:
         """Return the joint test with the ECE over the bins between `cuts`.
 
         Parameters
@@ -285,7 +292,10 @@ class Null:
             Ranks at which the bins end.
         zone : Zone, optional
             What is too little to matter; the defaults where left out.
+        at_least : mapping of Statistic to float, optional
+            What p-values are at least: those of the same rows claimed of the other of two classes.
         """
+        zone, at_least = zone or Zone(), at_least or {}
         own, draws = self._fixed
         n = self.resamples.ranked.total
         bins, drawn = self.resamples.observed(cuts), self.resamples.floor(cuts)
@@ -303,7 +313,8 @@ class Null:
             largest, deviant = self.classes.largest()
             looks.append(Statistic.CLASSES)
             rows, null = np.append(rows, largest), np.column_stack([null, self._of_classes[0]])
-        adjusted = dict(zip(looks, joint(rows, null).tolist(), strict=True))
+        p_values = dict(zip(looks, joint(rows, null).tolist(), strict=True))
+        adjusted = {look: max(p, at_least.get(look, 0.0)) for look, p in p_values.items()}
         p_value = min(adjusted.values())
         off = p_value <= FALSE_ALARMS
         scale = dict.fromkeys(looks, 1.0) | {Statistic.FINE: n, Statistic.CUMULATIVE: n}
@@ -323,14 +334,15 @@ class Null:
             values={look: float(rows[looks.index(look)]) / scale[look] for look in shown},
             chance={look: chance[look] / scale[look] for look in shown},
         )
+        limit = self._limit(zone)
+        below = self._errors_below(rows, null, limit)
         if not off:
-            return test
+            return replace(test, open_to=None if below else limit)
         low, high = self.resamples.gap_interval(1.0 - FALSE_ALARMS)
-        zone = zone or Zone()
-        limit, named = self._limit(zone), beyond <= FALSE_ALARMS
+        named = beyond <= FALSE_ALARMS
         least = np.abs(bins.gap) - ONE_SIDED * drawn.gap.std(axis=0)  # that each bin is off by
         far = bool((least > limit * bins.count)[named].any())
-        is_small = not far and self._is_small(rows, null, limit, zone)
+        is_small = below and not far and self._is_small(limit, zone)
         test = replace(
             test,
             small=limit if is_small else None,
@@ -358,21 +370,24 @@ class Null:
         shares = np.array([ranked.hits / ranked.total, claimed])
         return min(zone.gap, SMALL_RARE * float(np.minimum(shares, 1.0 - shares).min()))
 
-    def _is_small(self, rows: Float, null: Float, limit: float, zone: Zone) -> bool:
-        """Whether the target is shown to be off by less than a limit.
+    def _errors_below(self, rows: Float, null: Float, limit: float) -> bool:
+        """Whether the absolute errors of bins, of 50 bins and of classes are shown to be below.
 
-        Two one-sided tests (Lakens 2017) at 5 % of the signed gap; of the slope, or of how far
-        the claims move with it; and of the absolute errors of bins, of 50 bins and of classes,
-        less what chance adds to them.
+        Each is less than sets off by the limit show in 95 of 100.
         """
-        ranked = self.resamples.ranked
-        gap = self.resamples.gap_interval(1.0 - 2.0 * FALSE_ALARMS)
-        if not -limit < gap[0] <= gap[1] < limit:
-            return False
-        errors = [(rows[2] / ranked.total, null[:, 2] / ranked.total), (rows[4], null[:, 4])]
+        n = self.resamples.ranked.total
+        errors = [(rows[2] / n, null[:, 2] / n), (rows[4], null[:, 4])]
         if self.classes is not None:
             errors += list(zip(self.classes.sizes(), self._of_classes[1].T, strict=True))
-        if any(value - draws.mean() + ONE_SIDED * draws.std() >= limit for value, draws in errors):
+        return all(value < least_shown(draws, limit) for value, draws in errors)
+
+    def _is_small(self, limit: float, zone: Zone) -> bool:
+        """Whether gap and slope are shown to be small, by two one-sided tests each at 5 %.
+
+        The signed gap (Lakens 2017), and the slope or how far the claims move with it.
+        """
+        gap = self.resamples.gap_interval(1.0 - 2.0 * FALSE_ALARMS)
+        if not -limit < gap[0] <= gap[1] < limit:
             return False
         low, high = self._slope_interval
         if 1.0 - zone.slope < low <= high < 1.0 + zone.slope:
@@ -429,6 +444,38 @@ class Null:
             often = float(significant(sets, null).mean())
             powers[form] = min(powers.get(form, 1.0), often)
         return powers
+
+
+def least_shown(draws: Float, size: float) -> float:
+    """Return what a mean absolute error hardly ever falls below where it is truly `size`.
+
+    Parameters
+    ----------
+    draws : (R,) float64
+        The error of sets whose outcomes follow the claims.
+    size : float
+        In the same unit.
+
+    Returns
+    -------
+    float
+        The mean less `ONE_SIDED` deviations.
+
+    Notes
+    -----
+    Chance adds less to errors that are there than to none: a cell off by g, with chance of spread
+    s, shows |g + s Z|. The mean of their sum is convex in the errors, so of all errors of one size
+    those show least that are k times the spread of their cell, k the same in all. By such a cell
+    the mean of the draws grows from sqrt(2 / pi) to that of |k + Z|, and their deviation likewise.
+    """
+    none = sqrt(2.0 / pi)
+    spread = float(draws.mean()) / none
+    if spread == 0.0:
+        return size
+    k = size / spread
+    mean = none * exp(-0.5 * k**2) + k * erf(k / sqrt(2.0))
+    wider = sqrt((1.0 + k**2 - mean**2) / (1.0 - none**2))
+    return spread * mean - ONE_SIDED * float(draws.std()) * wider
 
 
 def _sigmoid(logit: Float) -> Float:

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from core.arrays import Int
 from core.codes import NoticeCode, RefusalCode
 from core.configs import AuditConfig, BinRule
 from core.defaults import FALSE_ALARMS, HEAVY_CELLS, N_BINS_MIN, N_RESAMPLES_HEAVY, S99
@@ -26,12 +27,13 @@ from core.metrics.few_errors import brier_losses, nll_losses
 from core.metrics.group_resamples import resamples_of
 from core.metrics.grouped import summary_of, weight_summary
 from core.metrics.notices import extent_notices, infinite_rows, nll_reason, notices
-from core.metrics.null_test import NullTest, Zone
+from core.metrics.null_test import Null, NullTest, Zone
 from core.metrics.proper import brier, nll, nll_rows
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Audit, ClassRow, Gap, MixedEnd, Score, Setting, TargetAudit
 from core.metrics.top_label import answers
 from core.metrics.verdict import costly_class_sentence, mixed_ends, verdict
+from core.metrics.verdict_codes import Statistic
 from core.predictions import Outcomes, Predictions, Task
 
 T = TypeVar("T")
@@ -96,7 +98,11 @@ def prepare(
     two_classes = predictions.task is Task.BINARY and target in (None, event)
     if not two_classes or np.unique(predictions.rows.predicted).size > 1:
         return _resampled(claims, **draws)
+    if predictions.rows.confidence.min() <= 0.5:  # of ties, answers are right by another rule
+        return _resampled(claims, **draws)
     other = _claims(predictions, event if target is None else None)  # and not all the scores
+    # the one class is off by what the mean is: a statistic more would test one of the two more
+    claims, other = (each._replace(classes=None) for each in (claims, other))
     return replace(_resampled(claims, **draws), make_mirror=partial(_resampled, other, **draws))
 
 
@@ -180,9 +186,12 @@ def diagram(
     gap = estimates.direction(prepared, level)
     event = None if prepared.target is None else prepared.name
     cuts_of, mirror = estimates.BINNED[metric].cuts, prepared.mirror
-    test = prepared.null.test(cuts_of(prepared.ranked, n_bins), zone)
-    if test.p_value > FALSE_ALARMS and mirror is not None:
-        test = _no_surer(test, mirror.null.test(cuts_of(mirror.ranked, n_bins), zone))
+    cuts = cuts_of(prepared.ranked, n_bins)
+    if mirror is None:
+        test = prepared.null.test(cuts, zone)
+    else:
+        mirrored = (mirror.null, cuts_of(mirror.ranked, n_bins))
+        test = _shared((prepared.null, cuts), mirrored, zone)
     ends: tuple[MixedEnd, ...] = ()
     if test.p_value <= FALSE_ALARMS:
         at_once = estimates.bin_table(prepared, n_bins, rule, 1 - (1 - level) / n_bins)
@@ -190,7 +199,7 @@ def diagram(
     grouped = prepared.ranked.groups is not None
     judged = verdict(gap, bins, (score, floor), test, ends, event=event, grouped=grouped)
     if judged.costly is not None and prepared.answers is not None:
-        cuts, sure = cuts_of(prepared.ranked, n_bins), prepared.ranked.confidence
+        sure = prepared.ranked.confidence
         first, last = cuts[judged.costly], cuts[judged.costly + 1] - 1
         own = prepared.answers.costly(float(sure[first]), float(sure[last]))
         line = "" if own is None else f" {costly_class_sentence(own)}"
@@ -208,20 +217,25 @@ def diagram(
     )
 
 
-def _no_surer(test: NullTest, other: NullTest) -> NullTest:
-    """Return a test that finds nothing, with the lesser power of event and answers.
+def _shared(own: tuple[Null, Int], other: tuple[Null, Int], zone: Zone | None) -> NullTest:
+    """Return the test of event or answers where they claim the same of the same rows.
 
-    They are of the same rows and claims, but the test of the answers looks at classes, too: one
-    must not have rows enough where the other has too few.
+    Each is a test with its bins. Their draws differ, so each statistic has the larger of both
+    p-values, and what is to be shown of one is shown of both: one output has one verdict.
     """
-    if other.p_value <= FALSE_ALARMS:
-        return test
-    least = {
-        key: min(own, others)
+    both = [null.test(cuts, zone) for null, cuts in (own, other)]
+    least = {look: max(getattr(test, look) for test in both) for look in Statistic}
+    test, mirrored = (null.test(cuts, zone, least) for null, cuts in (own, other))
+    if test.p_value <= FALSE_ALARMS:
+        small = None if mirrored.small is None else test.small
+        return replace(test, small=small, sided=test.sided and mirrored.sided)
+    powers = {
+        key: min(power, mirror)
         for key in ("power", "power_odds", "power_spread")
-        if (own := getattr(test, key)) is not None and (others := getattr(other, key)) is not None
+        if (power := getattr(test, key)) is not None
+        and (mirror := getattr(mirrored, key)) is not None
     }
-    return replace(test, **least)
+    return replace(test, open_to=test.open_to or mirrored.open_to, **powers)
 
 
 def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:

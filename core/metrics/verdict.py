@@ -463,7 +463,9 @@ def _within_chance(
     if gap.low > 0 or gap.high < 0:
         alone = f" {ALONE}"
     shown = shown_words(test.power_odds, test.power_spread, grouped=grouped)
-    if test.power >= SOUND_POWER:
+    if test.power >= SOUND_POWER and test.open_to is not None:
+        shown += f"; an average error of {points(test.open_to)} points is not ruled out"
+    elif test.power >= SOUND_POWER:
         tested = TESTED.replace(" and", ",") + " and each class" if event is None else TESTED
         text = f"Sound{_for(event)}: {summary}; {would_show(test.power_odds, test.power_spread)}. "
         text += f"Tested: {tested}."

@@ -77,7 +77,8 @@ CLAIMED = (
         "Sound{_for(event)}: ",
         "Reliability, audit",
         "core.metrics.verdict:_within_chance",
-        "the test finds nothing, and would have found a material error 95 times in 100",
+        "the test finds nothing, would have found a material error 95 times in 100, and rules out "
+        "a mean error that matters (5 %)",
         VERDICTS,
         '"sound"',
     ),

@@ -1,5 +1,8 @@
 """What over- and under-confidence are said of: answers; a risk over- or underestimates."""
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -168,3 +171,29 @@ def test_a_risk_has_words_of_its_own():
     chance = judged(none, table(OVER), 0.6, 0.5, 0.5, event="good")
     assert chance.text.startswith("Could be chance for “good”: ")
     assert judged(none, table(OVER), 0.6, 0.01, 0.5, steepness=1.0).code == "mixed"  # of answers
+
+
+def test_sound_rules_out_an_average_error_that_matters():
+    verdicts = []
+    for n in (4_000, 40_000):
+        rng = np.random.default_rng(1)
+        risk = rng.uniform(0.0, 1.0, n)
+        rows = two_classes(risk, (rng.random(n) < risk) * 1)
+        verdicts.append(suite.audit(rows, replace(QUICK, metrics=("ece",))).main.verdict)
+    few, many = verdicts
+    assert (few.code, many.code) == ("could_be_chance", "sound")
+    assert few.power >= 0.95
+    assert "; an average error of 2.5 points is not ruled out." in few.text
+    assert "ruled out" not in many.text
+
+
+def test_the_same_claims_of_event_and_answers_have_the_same_verdict():
+    opposite = {"overestimates": "under_confident"}
+    for seed, events in itertools.product((0, 3, 5), (2, 3, 4)):  # where 10 to 12 are claimed
+        risk = sigmoid(np.random.default_rng(seed).normal(-4.0, 1.0, 400))
+        assert risk.max() < 0.5
+        labels = np.zeros(400, dtype=np.int64)
+        labels[np.argsort(-risk)[[0, 8, 100, 30][:events]]] = 1
+        found = suite.audit(two_classes(risk, labels), replace(QUICK, metrics=("ece",)))
+        event, answers = found.main.verdict.code, found.answers.verdict.code
+        assert answers == opposite.get(event, event), (seed, events)

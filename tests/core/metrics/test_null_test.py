@@ -3,7 +3,15 @@ import pytest
 
 from core.metrics.binning import BinSums, equal_width_cuts
 from core.metrics.intervals import Resamples
-from core.metrics.null_test import Null, Zone, bins_beyond, holm, joint, significant
+from core.metrics.null_test import (
+    Null,
+    Zone,
+    bins_beyond,
+    holm,
+    joint,
+    least_shown,
+    significant,
+)
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.verdict_codes import Statistic
 from core.predictions import Outcomes
@@ -166,6 +174,33 @@ def test_what_is_off_by_less_than_matters_is_small_and_nothing_else():
     flat = run(claims, rng.random(claims.size) < sigmoid(logit / 1.4))
     assert flat.small is None  # right on average, but the slope is not
     assert run(claims, rng.random(claims.size) < claims).small is None  # nothing is off
+
+
+@pytest.mark.parametrize("k", [0.0, 0.4, 1.0, 3.0])
+def test_what_an_error_shows_least_is_that_of_cells_off_by_alike(k):
+    z = np.linspace(-9.0, 9.0, 200_001)
+    weight = np.exp(-0.5 * z**2) / np.exp(-0.5 * z**2).sum()
+    none, shown = np.abs(z), np.abs(k + z)
+    calm, mean = weight @ none, weight @ shown
+    noise, spread = np.sqrt(weight @ none**2 - calm**2), np.sqrt(weight @ shown**2 - mean**2)
+    # a mean over 25 cells of spread 0.02 each
+    draws = 0.02 * (calm + np.array([-1.0, 1.0]) * noise / 5)
+    least = 0.02 * (mean - 1.644854 * spread / 5)
+    assert least_shown(draws, 0.02 * k) == pytest.approx(least, rel=1e-5)
+    assert least_shown(np.zeros(9), 0.02) == 0.02  # nothing is left to chance
+
+
+def test_waves_of_more_than_matters_are_hardly_ever_small_and_leave_more_open():
+    rng = np.random.default_rng(9)
+    size = 0.0
+    for _ in range(15):
+        truth = rng.uniform(0.02, 0.98, 5_000)
+        claims = truth + 0.052 * np.sin(6 * np.pi * truth)
+        size += np.abs(claims - truth).mean() / 15
+        test = run(claims, rng.random(truth.size) < truth, n_resamples=200)
+        assert test.small is None
+        assert not (test.p_value > 0.05 and test.power >= 0.95) or test.open_to == 0.025
+    assert size == pytest.approx(0.034, abs=0.001)
 
 
 def test_a_doubled_rare_risk_is_never_small():
