@@ -56,7 +56,7 @@ def test_texts_of_a_folder_are_trained_on_and_read_behind_a_bin(server_of_texts,
     folder.fill(str(root))
     folder.press("Enter")
     settled(page)
-    page.get_by_text("Loss and epochs").click()
+    page.get_by_text("Loss, epochs, seeds and device").click()
     epochs = page.get_by_role("spinbutton", name="Epochs")
     epochs.fill("3")
     epochs.press("Enter")

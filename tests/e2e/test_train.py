@@ -100,7 +100,10 @@ def start_adafocal(page: Page) -> None:
 
 def test_the_form_fits_and_one_click_trains_adafocal_on_digits(open_page, one_slot):
     page = open_page()
-    for fold, field in (("Loss and epochs", "Epochs"), ("More settings", "Batch size")):
+    for fold, field in (
+        ("Loss, epochs, seeds and device", "Epochs"),
+        ("More settings", "Batch size"),
+    ):
         page.get_by_text(fold).click()
         expect(page.get_by_role("spinbutton", name=field)).to_be_visible()
     check_axe(page)
@@ -137,7 +140,7 @@ def downloaded(page: Page, button: str) -> bytes:
 @pytest.mark.nightly
 def test_a_saved_config_runs_unchanged_and_its_run_opens_elsewhere(open_page, one_slot, tmp_path):
     page = open_page()
-    page.get_by_text("Loss and epochs").click()
+    page.get_by_text("Loss, epochs, seeds and device").click()
     page.get_by_role("spinbutton", name="Epochs").fill("3")
     page.get_by_role("spinbutton", name="Epochs").press("Enter")
     settled(page)

@@ -206,10 +206,30 @@ def test_parameters_of_a_loss_follow_it_with_defaults_ranges_and_presets(page):
         ({}, "150 epochs, seed 0. AdaFocal, preset “As in the tables”."),
         ({"epochs": 1, "seed": 7, "loss": {"name": "ce"}}, "1 epoch, seed 7. Cross-entropy."),
         ({"loss": {"name": "focal", "gamma": 4.5}}, "150 epochs, seed 0. Focal, γ 4.5."),
+        (
+            {"epochs": 1000, "loss": {"name": "adafocal", "gamma_max": 1e6, "update_every": 1000}},
+            "1,000 epochs, seed 0. AdaFocal, λ 1, γ max 1,000,000, γ min −2, S_th 0.2, Bins 15, "
+            "Update every 1,000 batches.",
+        ),
+        (
+            {"loss": {"name": "calfocal_1", "lambda": 0.05}},
+            "CalFocal, case 1, λ 0.05, Bins 15, Update every epoch.",
+        ),
+        (
+            {"loss": {"name": "fcl", "gamma": 2.5, "two_sided": True}},
+            "FCL, γ 2.5, λ 0.5, Both outcomes on.",
+        ),
+        ({"loss": {"name": "fcl", "gamma": 2.5}}, "FCL, γ 2.5, λ 0.5, Both outcomes off."),
     ],
 )
 def test_what_is_folded_is_summed_up_in_one_line(page, changes, summary):
     assert summary in unescape(html(upload(page(), json.dumps(FIRST | changes).encode())))
+
+
+def test_the_line_over_the_folds_says_that_there_is_no_seed(page):
+    test = page()
+    test.text_input(key="train.seeds").set_value("").run()
+    assert "150 epochs, no seed. AdaFocal" in html(test)
 
 
 def test_a_word_or_a_number_can_be_given_where_both_may_stand(page):

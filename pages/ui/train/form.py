@@ -1,4 +1,4 @@
-"""The form of the Train page: few things first, the rest folded; `train_state` reads it."""
+"""The form of the Train page: few things first, the rest folded; `state` keeps what is set."""
 
 import streamlit as st
 
@@ -8,7 +8,7 @@ from core.errors import UsageError
 from core.fields import Field
 from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs
-from core.losses.catalogue import LOSSES
+from core.losses.catalogue import LOSSES, Setting
 from core.models.catalogue import MODELS, TEXT_MODELS
 from core.screens.kit.numbers import MINUS, count, three
 from core.training.config import DEVICES, advice
@@ -28,7 +28,7 @@ def draw(jobs: LocalJobs) -> None:
             draw_section()
     place = st.container()
     widgets.caption(_standing())
-    with st.expander("Loss and epochs", key="train.few"):
+    with st.expander("Loss, epochs, seeds and device", key="train.few"):
         _parameters(str(form.value("loss")))
         with st.container(horizontal=True, vertical_alignment="top", key="train.second"):
             FORM.draw("epochs")
@@ -74,15 +74,27 @@ def draw(jobs: LocalJobs) -> None:
 
 def _standing() -> str:
     """Return what the first fold holds, so that a first training can leave it folded."""
-    epochs, seeds, loss = form.value("epochs"), form.value("seeds"), str(form.value("loss"))
+    epochs, loss = form.value("epochs"), str(form.value("loss"))
+    seeds = (form.value("seeds") or "").strip()
     entry, preset = LOSSES[loss], LOSSES[loss].presets.get(form.preset_of(loss))
     words = [
-        f"{entry.parameters[name].label} {f'{held:g}' if isinstance(held, float) else held}"
+        f"{entry.parameters[name].label} {_setting(entry.parameters[name], held)}"
         for name, held in form.loss_settings(loss).items()
     ]
     settings = [f"preset “{preset.label}”"] if preset else words
-    length = f"{count(epochs)} epoch{'s' * (epochs != 1)}, seed{'s' * (',' in seeds)} {seeds}"
-    return f"{length}. {', '.join([entry.label, *settings])}."
+    length = f"{count(epochs)} epoch{'s' * (epochs != 1)}"
+    named = f"seed{'s' * (',' in seeds)} {seeds}" if seeds else "no seed"
+    return f"{length}, {named}. {', '.join([entry.label, *settings])}."
+
+
+def _setting(field: Field, held: Setting) -> str:
+    """Return what a parameter is set to, as `_range` writes what it may be."""
+    if isinstance(held, bool):
+        return "on" if held else "off"
+    if isinstance(held, str):
+        return f"every {held}" if field.low is not None else field.choices.get(held, held)
+    number = f"{held:,.10g}".replace("-", MINUS)
+    return f"every {number} batches" if field.choices else number
 
 
 def _advice() -> None:
