@@ -189,9 +189,16 @@ def _purge(arguments: argparse.Namespace) -> int:
     from core.library import sharing
 
     library = _library()
-    n_uploads = library.expire(arguments.older_than)
-    n_audits = open_jobs().expire(arguments.older_than)
-    n_recipes = library.forget_recipes(arguments.older_than)
+    removed: list[int] = []
+    refusals: list[AuditError] = []
+    for expire in (library.expire, open_jobs().expire, library.forget_recipes):
+        try:
+            removed.append(expire(arguments.older_than))
+        except AuditError as error:  # the other steps are taken all the same
+            refusals.append(error)
+    if refusals:
+        raise refusals[0]
+    n_uploads, n_audits, n_recipes = removed
     n_names = len(sharing.known(library.home))
     print(
         f"{n_uploads} uploads, {n_audits} audits in the background and {n_recipes} recipes for "

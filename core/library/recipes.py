@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +70,14 @@ def forget_before(home: Path, moment: float) -> int:
     LibraryError
         LIBRARY_WRITE.
     """
-    paths = [*home.glob("recipes/*.json"), *home.glob("users/*/recipes/*.json")]
-    old = [path for path in paths if path.stat().st_mtime < moment]
+    n_recipes = 0
     with writing():
-        for path in old:
-            path.unlink(missing_ok=True)
-    return len(old)
+        for path in (*home.glob("recipes/*.json"), *home.glob("users/*/recipes/*.json")):
+            with suppress(FileNotFoundError):  # forgotten meanwhile
+                if path.stat().st_mtime < moment:
+                    path.unlink()
+                    n_recipes += 1
+    return n_recipes
 
 
 def _path(home: Path, fingerprint: str) -> Path:

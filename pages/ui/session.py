@@ -8,12 +8,13 @@ holds the secret. The bytes go with the browser's last session.
 import ctypes
 import gc
 import logging
+import os
 import secrets
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -167,11 +168,12 @@ def remove_old() -> None:
     What audits in the background keep of such files goes with them.
     """
     library, days = Library(home(), SAMPLES, RETAINER), retention()
-    library.purge()
-    if days is not None:
-        library.expire(days)
-        library.forget_recipes(days)
-        LocalJobs(home(), RETAINER).expire(days)
+    with ExitStack() as steps:  # each is taken though another fails, which is said at the end
+        steps.callback(library.purge)
+        if days is not None:
+            steps.callback(library.expire, days)
+            steps.callback(library.forget_recipes, days)
+            steps.callback(LocalJobs(home(), RETAINER).expire, days)
 
 
 @dataclass(eq=False)
@@ -187,8 +189,8 @@ class BrowserRoom:
     folder : Path
     drafts : dict
         By id.
-    n_sessions : int
-        How many are there; a minute after the last one the folder goes.
+    n_sessions, n_entered : int
+        How many are there, and ever were; a minute after the last one the folder goes.
     keepers : dict
         Which session keeps a draft in the library, by its id.
     """
@@ -198,6 +200,7 @@ class BrowserRoom:
     folder: Path
     drafts: dict[str, Draft] = field(default_factory=dict)
     n_sessions: int = 0
+    n_entered: int = 0
     keepers: "dict[str, SessionResources]" = field(default_factory=dict)
 
 
@@ -225,21 +228,23 @@ class SessionResources:
             cancel.set()
         with _ROOMS_LOCK:
             self.browser.n_sessions -= 1
+            left = self.browser, self.browser.n_entered
             keepers = self.browser.keepers
             for draft_id in [name for name, keeper in keepers.items() if keeper is self]:
                 del keepers[draft_id]
         if self.browser.drafts:  # a page that is loaded anew closes its session first
-            timer = Timer(LINGER_S, _vacate, (self.browser,))
+            timer = Timer(LINGER_S, _vacate, left)
             timer.daemon = True
             timer.start()
         else:
-            _vacate(self.browser)
+            _vacate(*left)
 
 
-def _vacate(browser: BrowserRoom) -> None:
-    """Remove the bytes of a browser, unless it is back."""
+def _vacate(browser: BrowserRoom, n_entered: int) -> None:
+    """Remove the bytes of a browser, unless it is back, or was: then it is waited for anew."""
     with _ROOMS_LOCK:
-        gone = browser.n_sessions == 0 and _ROOMS.pop(browser.secret, None) is not None
+        gone = browser.n_sessions == 0 and browser.n_entered == n_entered
+        gone = gone and _ROOMS.pop(browser.secret, None) is not None
     if gone:
         scratch.remove(browser.folder)
         browser.drafts.clear()
@@ -270,6 +275,7 @@ def entered(secret: str, user: str = LOCAL_OWNER) -> SessionResources:
             browser = BrowserRoom(secrets.token_urlsafe(32), user, scratch.make("session"))
             _ROOMS[browser.secret] = browser
         browser.n_sessions += 1
+        browser.n_entered += 1
     return SessionResources(browser, set())
 
 
@@ -315,7 +321,13 @@ def check_room(user: str, more: int) -> None:
     if quota is not None:
         with _ROOMS_LOCK:
             folders = [browser.folder for browser in _ROOMS.values() if browser.user == user]
-        used = sum(p.stat().st_size for f in folders for p in f.rglob("*") if p.is_file())
+        paths = (
+            Path(top) / name for f in folders for top, _, names in os.walk(f) for name in names
+        )
+        used = 0
+        for path in paths:
+            with suppress(OSError):  # another tab has just discarded it
+                used += path.stat().st_size
         refuse_over(
             quota, used, more, "Your uploads", "keep or discard one first, or close its page"
         )

@@ -30,7 +30,9 @@ def test_who_holds_the_secret_finds_the_drafts_and_nobody_else():
         assert theirs.secret != other  # nobody chooses a secret
 
 
-def test_a_draft_waits_for_its_browser_and_then_goes_with_its_bytes(monkeypatch):
+@pytest.fixture
+def waiting(monkeypatch):
+    """Return what timers do at their end, which the test chooses."""
     waiting = []
 
     class Waits:
@@ -41,6 +43,10 @@ def test_a_draft_waits_for_its_browser_and_then_goes_with_its_bytes(monkeypatch)
             """Nothing; the test ends the wait."""
 
     monkeypatch.setattr(session, "Timer", Waits)
+    return waiting
+
+
+def test_a_draft_waits_for_its_browser_and_then_goes_with_its_bytes(waiting):
     first = drafted(session.entered(""))
     first.close()
     again = session.entered(first.browser.secret)
@@ -53,6 +59,19 @@ def test_a_draft_waits_for_its_browser_and_then_goes_with_its_bytes(monkeypatch)
     function(*given)
     assert not again.folder.exists()
     assert not session.entered(first.browser.secret).browser.drafts
+
+
+def test_a_browser_that_came_and_went_is_waited_for_from_then_on(waiting):
+    first = drafted(session.entered(""))
+    first.close()
+    again = session.entered(first.browser.secret)
+    again.close()
+    (function, given) = waiting.pop(0)
+    function(*given)
+    assert again.folder.is_dir()
+    (function, given) = waiting.pop(0)
+    function(*given)
+    assert not again.folder.exists()
 
 
 def test_without_drafts_nothing_waits():

@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
@@ -564,3 +565,21 @@ def test_uploads_over_the_quota_of_all_browsers_of_a_user_are_refused(monkeypatc
     session.check_room(user_id(ISSUER, "bert"), 1_000_000)
     with pytest.raises(LibraryError, match="take 1 MB and this adds 0 MB; the quota is 1 MB"):
         session.check_room(anna, 200_001)
+
+
+@pytest.mark.parametrize("time", [1, 2])
+def test_an_upload_that_goes_while_uploads_are_counted_ends_nothing(time, monkeypatch):
+    anna, seen, stat = user_id(ISSUER, "anna"), [], Path.stat
+    file = session.entered("", anna).folder / "file"
+    file.write_bytes(b"")
+
+    def late(path, **options):
+        seen.append(path == file)
+        if sum(seen) == time:
+            file.unlink(missing_ok=True)
+        return stat(path, **options)
+
+    monkeypatch.setenv(DRAFTS, "100")
+    monkeypatch.setattr(Path, "stat", late)
+    session.check_room(anna, 1)
+    assert any(seen)

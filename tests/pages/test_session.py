@@ -1,5 +1,6 @@
 """What a server does once, not once a run."""
 
+import errno
 import gc
 import os
 import platform
@@ -8,12 +9,14 @@ import sys
 import time
 import weakref
 from importlib.util import find_spec, module_from_spec
+from pathlib import Path
 from threading import Barrier, Thread
 from types import SimpleNamespace as Namespace
 
 import pytest
 
 from core.access import RETENTION
+from core.errors import LibraryError
 from core.library import Library
 from core.readers.sandbox import scratch
 from pages.ui import server, session, visitor
@@ -284,6 +287,21 @@ def test_the_server_removes_what_is_too_old_though_nobody_opens_a_page(days, hom
     session.remove_old()
     assert not library.trash()
     assert [row.id for row in library.rows()] == ([] if days else [old])
+
+
+def test_what_is_too_old_goes_though_an_upload_cannot_be_removed(home, monkeypatch):
+    def refused(path, target):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setenv(RETENTION, "30")
+    library = Library(home, home / "none")
+    age(home, kept(library), 31)
+    library.save_recipe("0123abcd", {})
+    os.utime(home / "recipes" / "0123abcd.json", (0, 0))
+    monkeypatch.setattr(Path, "rename", refused)
+    with pytest.raises(LibraryError, match="uploads cannot be removed"):
+        session.remove_old()
+    assert library.load_recipe("0123abcd") is None
 
 
 ARENAS = """

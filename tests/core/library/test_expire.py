@@ -179,6 +179,22 @@ def test_what_is_young_or_was_trained_here_or_is_somebody_elses_stays(of, home, 
     assert {row.id for row in of(BOSS).rows()} == {young, theirs, trained}
 
 
+def test_recipes_that_are_too_old_go_though_an_upload_cannot_be_removed(
+    of, home, capsys, monkeypatch
+):
+    def refused(path: Path, target: Path) -> Path:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setenv("CANDOR_HOME", str(home))
+    age(home, kept(of(ANNA)), 31)
+    recipes.save_recipe(home, "0a" * 8, {})
+    os.utime(home / "recipes" / f"{'0a' * 8}.json", (0, 0))
+    monkeypatch.setattr(Path, "rename", refused)
+    assert main(["runs", "purge", "--older-than", "30"]) == 2
+    assert "Some uploads cannot be removed" in capsys.readouterr().err
+    assert recipes.load_recipe(home, "0a" * 8) is None
+
+
 def test_recipes_that_are_too_old_go_and_names_of_people_are_counted(of, home, capsys, monkeypatch):
     monkeypatch.setenv("CANDOR_HOME", str(home))
     folders = (home, home / "users" / ANNA.user)

@@ -1,5 +1,7 @@
 """Recipes come back as they were saved; an unreadable one counts as none."""
 
+from pathlib import Path
+
 import pytest
 
 from core.errors import UsageError
@@ -22,6 +24,21 @@ def test_unreadable_recipe_counts_as_none(text, library, home):
     library.save_recipe("0123abcd", {"scores": "logits"})
     (home / "recipes" / "0123abcd.json").write_text(text)
     assert library.load_recipe("0123abcd") is None
+
+
+def test_recipes_are_forgotten_past_one_that_somebody_forgets_meanwhile(library, home, monkeypatch):
+    for fingerprint in ("0123abcd", "ffffffff"):
+        library.save_recipe(fingerprint, {})
+    stat = Path.stat
+
+    def late(path, **options):
+        if path == home / "recipes" / "0123abcd.json":
+            path.unlink(missing_ok=True)
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", late)
+    assert library.forget_recipes(-1) == 1
+    assert not list((home / "recipes").iterdir())
 
 
 @pytest.mark.parametrize("fingerprint", ["", "../../x", "0123abcG", "0" * 65, "0123abcd\n"])
