@@ -47,7 +47,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/studies": Size(3_670, 15, 36),
     "core/training": Size(4_245, 19, 52),
     "core/xray": Size(1_400, 8, 24),
-    "pages": Size(19_185, 123, 310),
+    "pages": Size(19_210, 123, 310),
 }
 
 

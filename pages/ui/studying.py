@@ -6,6 +6,7 @@ command. A process that gives way to all others studies them, a few at a time.
 
 import logging
 import time
+from collections import Counter
 from threading import Thread
 from typing import Final
 
@@ -70,6 +71,8 @@ def _methods(
 
 
 LOOK_S: Final = 2.0  # how often runs are looked for
+AGAIN_S: Final = 30.0  # how long to wait after a failure
+TRIES: Final = 2
 AT_ONCE: Final = 4  # runs that a process studies: one that comes meanwhile is the next
 LOG: Final = logging.getLogger("candor")
 
@@ -86,35 +89,42 @@ def _begin() -> None:
 
 
 def _look() -> None:
-    tried: set[str] = set()
+    tried: Counter[str] = Counter()
     before = 0
     while True:
-        changed = background.last_change()
-        if changed != before:
-            before = changed
-            try:
-                while study_newest(tried):
-                    pass
-            except Exception:  # of the list of runs: it is looked at again
-                LOG.warning("runs could not be listed", exc_info=True)
+        before = study_changed(tried, before)
         time.sleep(LOOK_S)
 
 
-def study_newest(tried: set[str]) -> bool:
-    """Have the newest runs studied but those that were tried, and note them there.
+def study_changed(tried: Counter[str], before: int) -> int:
+    """Have runs studied if some came or went since a change; return the one that was seen to."""
+    changed = background.last_change()
+    try:
+        while changed != before and study_newest(tried):
+            pass
+    except Exception:  # of the list, or of a process that died: it is gone on with a while later
+        LOG.warning("runs could not be studied", exc_info=True)
+        time.sleep(AGAIN_S)
+        return before
+    return changed
 
-    They are as many as can be compared; of older ones pages compute what they need.
+
+def study_newest(tried: Counter[str]) -> bool:
+    """Have the newest runs studied but those that were tried, and note there how often.
+
+    They are as many as can be compared; of older ones pages compute what they need. Those whose
+    process died, perhaps because of one of them, are tried once more, each alone.
 
     Returns
     -------
     bool
         Whether there were any.
     """
-    run_ids = [run for run in background.newest(MOST_RUNS) if run not in tried][:AT_ONCE]
+    newest = background.newest(MOST_RUNS)
+    new = [run for run in newest if not tried[run]][:AT_ONCE]
+    run_ids = new or [run for run in newest if tried[run] < TRIES][:1]
     tried.update(run_ids)
     if run_ids:
-        try:
-            in_background(background.study_missing, run_ids)
-        except Exception:  # the process died: others come after
-            LOG.warning("runs could not be studied", exc_info=True)
+        in_background(background.study_missing, run_ids)
+        tried.update(dict.fromkeys(run_ids, TRIES))
     return bool(run_ids)
