@@ -161,7 +161,8 @@ def moons_net(gamma: float, weight: float, epochs: int = EPOCHS) -> MoonsNet:
     References
     ----------
     Focal calibration loss 2024, appendix A.11: noise 0.2, two hidden layers of 10, Adam, 500
-    epochs. Points, rate, whole batches and rectified units are ours.
+    epochs. The paper names no data: two moons, their points, the rate, whole batches and rectified
+    units are ours.
     """
     rng = np.random.default_rng(0)
     labels = np.arange(MOONS) % 2 == 1

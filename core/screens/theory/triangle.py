@@ -324,6 +324,12 @@ def moons_cards() -> tuple[FigureCard, ...]:
         f"{percent(float(((net.probability(net.points) > 0.5) == net.labels).mean()))} right"
         for (name, share), net in zip(unsure.items(), nets.values(), strict=True)
     )
+    # What both figures show together stands once, under the second
+    remarks = {
+        "focal": "Two moons are our choice; the paper names no data.",
+        "FCL": "The paper calls FCL's boundary the smoother one; here it is the other way round: "
+        f"{read}.",
+    }
     columns = (number("x1"), number("x2"), Column("p", "probability", "share"))
     return tuple(
         FigureCard(
@@ -336,8 +342,7 @@ def moons_cards() -> tuple[FigureCard, ...]:
                 (float(x[j]), float(y[i]), float(p[i, j]))
                 for i in range(0, len(y), 6) for j in range(0, len(x), 6)
             )),
-            caption="As FCL 2024, figure 7, of one seed. The paper calls FCL's boundary the "
-            f"smoother one. Here, {read}.",
+            caption=f"As FCL 2024, figure 7, of one seed. {remarks[name]}",
         )
         for name, p in says.items()
     )  # fmt: skip

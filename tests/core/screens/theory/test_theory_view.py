@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,18 @@ def test_every_card_draws_and_says_numbers_and_source(sweeps, gamma, truth, side
         assert "20" in card.caption  # the year of the source
         for row in card.table.rows:
             assert all(math.isfinite(cell) for cell in row if isinstance(cell, float)), card.key
+
+
+def test_moons_contradict_the_paper_and_say_so_once():
+    focal, fcl = triangle.moons_cards()
+    shares = [float(share) for share in re.findall(r"(\d+\.\d)\u202f% of the area", fcl.caption)]
+    for card, share in zip((focal, fcl), shares, strict=True):
+        p = np.array(card.draw(LIGHT).data[0].z)
+        assert 100 * ((p > 0.25) & (p < 0.75)).mean() == pytest.approx(share, abs=0.06)
+    assert shares[0] > shares[1]  # focal loss is the smoother one
+    assert "smoother one; here it is the other way round" in fcl.caption
+    assert "smoother" not in focal.caption
+    assert "the paper names no data" in focal.caption
 
 
 def test_the_map_runs_between_its_temperatures_and_through_the_example():
