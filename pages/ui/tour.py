@@ -54,7 +54,7 @@ def offer() -> None:
         icon=":material/tour:",
         key="tour.start",
         on_click=_enter,
-        help=f"{n} steps, two minutes, in plain words.",
+        help=f"{n} steps, about three minutes, in plain words.",
     ):
         _go(1)
 
