@@ -43,6 +43,7 @@ class NoticeCode(_Code):
     FEW_GROUPS = auto()
     WEIGHTED = auto()
     TIES = auto()
+    CONSTANT = auto()
     ZERO_PROBABILITY = auto()
     NLL_INFINITE = auto()
     CLASS_ABSENT = auto()

@@ -38,8 +38,8 @@ def notices(predictions: Predictions, *, nll_clip: float | None = None) -> tuple
     Returns
     -------
     tuple of Notice
-        SMALL_N, TIES, NLL_INFINITE, ZERO_PROBABILITY, CLASS_ABSENT, BELOW_CHANCE, ALWAYS_RIGHT,
-        NOT_PROBABILITY
+        SMALL_N, TIES, CONSTANT, NLL_INFINITE, ZERO_PROBABILITY, CLASS_ABSENT, BELOW_CHANCE,
+        ALWAYS_RIGHT, NOT_PROBABILITY
         where they apply, one sentence each.
     """
     candidates = [_small(predictions), _zero(predictions), _absent(predictions)]
@@ -76,7 +76,7 @@ def _ties(predictions: Predictions) -> Notice | None:
     same = bool(np.all(stats.predicted == stats.predicted[0]))
     if predictions.n > 1 and same and np.ptp(stats.confidence) == 0.0:
         return Notice(
-            NoticeCode.TIES,
+            NoticeCode.CONSTANT,
             "Every row has the same answer and the same confidence: such a model can look "
             "calibrated and still be useless, because it does not distinguish rows.",
         )
@@ -95,7 +95,7 @@ def _constant_labels(predictions: Predictions) -> Notice | None:
         return None
     names = _names([predictions.class_names[k] for k in np.flatnonzero(flat)])
     return Notice(
-        NoticeCode.TIES,
+        NoticeCode.CONSTANT,
         f"Every row has the same score for {names}: such a score can look calibrated and still "
         "be useless, because it does not distinguish rows.",
     )

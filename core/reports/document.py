@@ -33,6 +33,7 @@ CAVEATS = frozenset(  # change how a verdict may be read, so that one page for a
         NoticeCode.FEW_GROUPS,
         NoticeCode.FEW_WEIGH,
         NoticeCode.BELOW_CHANCE,
+        NoticeCode.CONSTANT,
         NoticeCode.NOT_PROBABILITY,
         NoticeCode.RENORMALISED,
         NoticeCode.UNANSWERED,
