@@ -112,6 +112,8 @@ def test_every_section_is_written_and_every_figure_drawn(made, words, edition):
     if edition == Edition.PLAIN:  # no codes: the JSON beside it has them
         assert not re.search(r"\b[0-9a-f]{8,}\b|Wilson|digest", files.html), made.__name__
     assert not re.search(r'="[^"]*\b(nan|inf)\b', files.html)
+    curve = made is one_finding and edition is Edition.TECHNICAL  # which the plain edition lacks
+    assert ("Discrimination, calibration and net benefit" in files.html) == curve
 
 
 def crowd(**changes):
