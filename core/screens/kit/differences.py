@@ -31,6 +31,11 @@ IN_SENTENCE |= {DISTANCE: "distance from people", NET_BENEFIT: "net benefit"}
 IN_POINTS = {key for key, metric in METRICS.items() if metric.in_points} | {DISTANCE}
 HEADS = {key: label + (", %" if key in IN_POINTS else "") for key, label in NAMES.items()}
 MOST_NAMED = 11  # runs beside the best that a sentence in plain words names
+BETTER = {  # in plain words, what a run may be ahead in that is not the closest to the truth
+    "accuracy": "is right more often",
+    "nll": "gives more chance to what is true",
+    "brier": "gives more chance to what is true",
+}
 NAMED = 2  # runs of one outcome that a sentence names
 HIGHER = {key for key, metric in METRICS.items() if metric.better == "higher"} | {NET_BENEFIT}
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -251,7 +256,9 @@ def plain_sentence(
     perfect = f" A perfect model could look off by up to {chance_of(bounds)}." if bounds else ""
     first = f"{what} off by {points(known[best])} points on average; {listed}.{perfect}"
     leader = comparison.leaders.get("ece")
-    ties = _plain_ties(names, leader)
+    ties = " ".join(
+        filter(None, (_plain_ties(names, leader), _better_otherwise(names, comparison)))
+    )
     same = _same_words(names, comparison, f"for every {with_row_noun('image')}")
     if leader is not None and tuple(sorted((leader.run, *leader.tied))) in comparison.same:
         ties = ""  # equal, which is no chance
@@ -263,11 +270,27 @@ def _plain_ties(names: Sequence[str], leader: Leader | None) -> str:
     if leader is None or all(other.low is None for other in leader.others.values()):
         return with_row_noun("One image is too few to tell them apart.")
     if not leader.tied:
-        return f"“{names[leader.run]}” is ahead beyond chance."
+        return (
+            f"The stated certainty of “{names[leader.run]}” is closer to the truth, beyond chance."
+        )
     if len(leader.tied) == len(leader.others):
         return "They are tied: the difference could be chance."
     tied = _listed([names[i] for i in (leader.run, *leader.tied)])
     return f"{tied} are tied: the difference could be chance."
+
+
+def _better_otherwise(names: Sequence[str], comparison: Comparison) -> str:
+    """Say which other run than the closest to the truth leads beyond chance, and in what."""
+    closest, ahead = comparison.leaders.get("ece"), comparison.best
+    if closest is None or closest.tied:
+        return ""
+    better = dict.fromkeys((ahead.get(m, closest.run), words) for m, words in BETTER.items())
+    return " ".join(
+        f"But “{names[run]}” {' and '.join(words for other, words in better if other == run)}, "
+        "beyond chance too."
+        for run in dict.fromkeys(run for run, _ in better)
+        if run != closest.run
+    )
 
 
 @dataclass(frozen=True)

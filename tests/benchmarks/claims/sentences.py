@@ -209,7 +209,7 @@ CLAIMED = (
         "a difference of ece",
     ),
     Claimed(
-        "is ahead beyond chance.",
+        "is closer to the truth, beyond chance.",
         "Compare, plain words",
         "core.screens.kit.differences:_plain_ties",
         EVERY,

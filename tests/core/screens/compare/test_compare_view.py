@@ -212,6 +212,25 @@ def test_plain_words_have_no_jargon_and_the_same_numbers(view, three):
     assert plain.table.file == view.table.file
 
 
+def test_plain_words_name_who_is_ahead_in_something_else():
+    """Chances near the shares of the classes are nearly true, and say little."""
+    rng = np.random.default_rng(3)
+    z = rng.normal(0.0, 2.0, 4_000)
+    p = 1.0 / (1.0 + np.exp(-z))
+    labels = (rng.random(z.size) < p).astype(np.int64)
+    flat, sharp = 0.5 + 0.001 * (p > 0.5), 1.0 / (1.0 + np.exp(-1.5 * z))
+    flat = np.where(rng.random(z.size) < 0.3, 1.0 - flat, flat)
+    kinds = Task.BINARY, ScoreKind.PROBABILITIES
+    runs = [compared(Predictions(*kinds, np.stack([1 - q, q], 1), labels)) for q in (flat, sharp)]
+    words = plain_view(named(NAMES[:2]), runs, compare_all(runs, NAMES[:2], 0)).sentence.second
+    leaders = compare_all(runs, NAMES[:2], 0).best
+    assert (leaders["ece"], leaders["nll"], leaders["accuracy"]) == (0, 1, 1), leaders
+    assert words == (
+        "The stated certainty of “plain” is closer to the truth, beyond chance. But “sharp” is "
+        "right more often and gives more chance to what is true, beyond chance too."
+    )
+
+
 @pytest.mark.slow
 def test_many_labels_are_compared_without_pooled_bins():
     rng = np.random.default_rng(4)
