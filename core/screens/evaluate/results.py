@@ -19,8 +19,7 @@ from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Score
 from core.metrics.suite import audit
 from core.predictions import Predictions, Task
-from core.published import MODELS as PRINTED
-from core.published import PAPERS, published
+from core.published import PAPERS, compared, networks_of, published
 from core.screens.kit.numbers import (
     count,
     in_hundred,
@@ -229,6 +228,7 @@ def judged(
     results: Sequence[SplitResult],
     words: EvaluationWords,
     trained: Mapping[str, Any] | None = None,
+    class_names: Sequence[str] = (),
 ) -> Plausibility | None:
     """Return the sanity line of an evaluation.
 
@@ -238,8 +238,10 @@ def judged(
     results : sequence of SplitResult
     words : EvaluationWords
     trained : mapping, optional
-        Config of the training that made the weights: then the papers' numbers are those of its
-        loss.
+        Config of the training that made the weights, as `compared` returns it: then the papers'
+        numbers are those of its loss.
+    class_names : sequence of str
+        Of the run: by them data that were once called ImageNet are known to be others.
     """
     named = {result.split: result for result in results if result.score.value is not None}
     judged_split = next((named[split] for split in ORDER if split in named), None)
@@ -260,7 +262,7 @@ def judged(
     else:
         verb = "has" if judged_split.score.metric == "auroc" else f"would be {words.right}"
         against = f"Guessing {verb} {chance_text}."
-    papers = _papers(config, judged_split, trained) if words.details else ""
+    papers = _papers(config, judged_split, trained, class_names) if words.details else ""
     return Plausibility(
         line=judged_split,
         guessed=guessed,
@@ -287,15 +289,20 @@ def _worst(results: Sequence[SplitResult], words: EvaluationWords) -> str:
 
 
 def _papers(
-    config: EvaluationConfig, result: SplitResult, trained: Mapping[str, Any] | None
+    config: EvaluationConfig,
+    result: SplitResult,
+    trained: Mapping[str, Any] | None,
+    class_names: Sequence[str],
 ) -> str:
     """Return what papers print for the network and data; nothing for part of the test images."""
     whole = result.split == "test" and config.limit is None and result.score.value is not None
-    if not whole or config.model not in PRINTED:
+    data = str((compared({"data": config.data}, class_names) or {}).get("data"))
+    network = networks_of(data).get(config.model)
+    if not whole or network is None:
         return ""
-    rows = published(metric="error", dataset=config.data, model=PRINTED[config.model])
+    rows = published(metric="error", dataset=data, model=network)
     setting = subject(trained)
-    if setting is not None and setting.dataset == config.data:
+    if setting is not None and setting.dataset == data:
         rows = tuple(row for row in rows if row.method in setting.methods)
     if not rows:
         return ""

@@ -11,6 +11,8 @@ from core.inference.config import EvaluationConfig
 from core.inference.folder import WEIGHTS
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
+from core.library import Manifest
+from core.published import compared
 from core.screens.evaluate import checkpoint, words
 from core.screens.evaluate import results as evaluation
 from core.screens.evaluate.results import EvaluationWords, SplitResult
@@ -40,7 +42,10 @@ def heading(watched: WatchedJob) -> tuple[str, Sentence]:
     """Return the network and the sentence about an evaluation."""
     jobs, job, edition = watched.jobs, watched.job, _edition()
     config = jobs.evaluation(job.id)
-    judged = evaluation.judged(config, _lines(job), edition, _trained(config))
+    run, training = _manifest(job.run), _manifest(config.weights.run)
+    trained = compared(training.config, training.class_names) if training else None
+    class_names = run.class_names if run else ()
+    judged = evaluation.judged(config, _lines(job), edition, trained, class_names)
     sentence = words.sentence(job, watched.place, judged, edition, paused=jobs.paused)
     return checkpoint.model_label(config.model), sentence
 
@@ -65,12 +70,10 @@ def _line(run_id: str, split: str, role: str, digest: str) -> SplitResult:
     return evaluation.line(split, role, open_library().load(run_id, split))
 
 
-def _trained(config: EvaluationConfig) -> dict[str, object] | None:
-    """Return the config of the training that made the weights, where its run is there."""
-    if not config.weights.run:
-        return None
+def _manifest(run_id: str | None) -> Manifest | None:
+    """Return the manifest of a run, where it is there."""
     try:
-        return open_library().get(config.weights.run).config
+        return open_library().get(run_id or "")
     except LibraryError:
         return None
 

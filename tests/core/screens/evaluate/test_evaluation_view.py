@@ -141,6 +141,17 @@ def test_the_papers_numbers_stand_beside_whole_test_parts_only():
         assert judged.papers == ""
 
 
+@pytest.mark.parametrize("real", [True, False])
+def test_numbers_of_imagenet_stand_beside_its_own_classes_only(real):
+    """Class folders of any kind could once be evaluated as ImageNet."""
+    names = ("n01440764", *(str(i) for i in range(998 * real)), "n15075141")
+    own = {"model": "torchvision:resnet50", "n_outputs": len(names)}
+    config = replace(CONFIG, **own, data="imagenet", data_root="/images")
+    judged = evaluation.judged(config, lines(770), evaluation.TECHNICAL, None, names)
+    assert judged is not None
+    assert ("Its error is 23.0\u202f%; papers report" in judged.papers) is real
+
+
 def test_the_sanity_line_speaks_of_the_test_part_before_others():
     val = evaluation.line("val", "val", predictions(100, 50))
     shifted = evaluation.line("corrupted-fog-3", "shifted", predictions(100, 10))
