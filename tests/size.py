@@ -43,7 +43,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/ood": Size(1_100, 7, 7),
     "core/readers": Size(18_000, 75, 285),
     "core/reports": Size(3_450, 21, 55),
-    "core/screens": Size(20_720, 86, 228),
+    "core/screens": Size(20_760, 86, 228),
     "core/studies": Size(3_670, 15, 36),
     "core/training": Size(4_245, 19, 52),
     "core/xray": Size(1_400, 8, 24),

@@ -348,6 +348,22 @@ def plain_sentence(target: TargetAudit) -> Sentence:
     return Sentence((Phrase(first, CODE_TONES[code]), Phrase(f" {rest}")))
 
 
+def plain_shares(target: TargetAudit) -> tuple[str, str, str]:
+    """Return a number of rows, and of so many what it says and what came true.
+
+    The number is that of the sentence's counts, so that no tile hides what the sentence tells.
+    """
+    says, right = shares(target.bins)
+    n = int(target.bins.count.sum())
+    answers = target.target is None
+    of, counts = counts_apart(*((1.0 - says, 1.0 - right) if answers else (says, right)), most=n)
+    if of == 100:
+        return "100", in_hundred(says), in_hundred(right)
+    if answers:
+        counts = [count(round(of * says)), count(round(of * right))]
+    return count(of), counts[0], counts[1]
+
+
 def _plain_counts(target: TargetAudit) -> str:
     """Return wrong answers, or pictures of the event, as expected and as they were."""
     says, right = shares(target.bins)

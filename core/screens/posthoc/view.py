@@ -9,7 +9,6 @@ from core.calibrators.landscape import Landscape
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import PAIRED, Difference
 from core.screens.kit import cards
-from core.screens.kit.bin_marks import shares
 from core.screens.kit.curves import Plot, TheoryCurve, chart
 from core.screens.kit.diagram import small_diagram
 from core.screens.kit.differences import (
@@ -23,7 +22,7 @@ from core.screens.kit.differences import (
 from core.screens.kit.differences import name as metric_name
 from core.screens.kit.forms import Kind
 from core.screens.kit.methods import parameters
-from core.screens.kit.numbers import count, holding, in_hundred, percent, points, span, three
+from core.screens.kit.numbers import count, holding, percent, points, span, three
 from core.screens.kit.records import (
     Cell,
     Column,
@@ -34,6 +33,7 @@ from core.screens.kit.records import (
 )
 from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.run_marks import RunMark
+from core.screens.kit.sentences import plain_shares
 from core.screens.kit.tables import (
     Estimate,
     PageColumn,
@@ -191,9 +191,9 @@ def plain_view(
 def _plain_card(title: str, report: MethodReport, card: FigureCard) -> FigureCard:
     """Return a diagram with title and text without jargon."""
     main = report.compared.audit.main
-    says, right = (in_hundred(share) for share in shares(main.bins))
+    of, says, right = plain_shares(main)
     outcome = f"is right {right} times" if main.target is None else f"{right} came true"
-    text = f"{title}: on average it says {says} in 100, and {outcome}."
+    text = f"{title}: on average it says {says} in {of}, and {outcome}."
     return replace(
         card, title=title, explanation="", alt=text, caption=f"n = {count(report.compared.audit.n)}"
     )

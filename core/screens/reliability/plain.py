@@ -25,7 +25,6 @@ from core.metrics.verdict_codes import (
     MixedReading,
     VerdictCode,
 )
-from core.screens.kit.bin_marks import shares
 from core.screens.kit.cards import level_of
 from core.screens.kit.labels import holm_adjusted
 from core.screens.kit.numbers import (
@@ -50,6 +49,7 @@ from core.screens.kit.sentences import (
     plain_above,
     plain_other,
     plain_sentence,
+    plain_shares,
     with_caveats,
 )
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
@@ -362,23 +362,24 @@ def _share(total: Counts, n: Counts) -> Float:
 
 
 def _tiles(audit: Audit, target: TargetAudit) -> tuple[Tile, ...]:
-    says, came_true = shares(target.bins)
+    of, says, came_true = plain_shares(target)
     error, floor = calibration_error(target)
     answers = target.target is None
     score = audit.main.metrics.get("accuracy") if answers else None
     between = ""
     if score is not None and known(score.low) and known(score.high):
-        between = f"between {in_hundred(score.low)} and {in_hundred(score.high)}"
+        ends = f"{in_hundred(score.low)} and {in_hundred(score.high)}"
+        between = f"between {ends}" if of == "100" else f"between {ends} in 100"
     off = MISSING if error is None or error.value is None else points(error.value)
     perfect = "" if floor is None else f"chance: up to {points(floor.q95)}"
     return (
         Tile(
             "Right" if answers else "There",
-            in_hundred(came_true),
-            "in 100",
+            came_true,
+            f"in {of}",
             between,
         ),
-        Tile("It says", in_hundred(says), "in 100", "on average"),
+        Tile("It says", says, f"in {of}", "on average"),
         Tile("Off by", off, "points", perfect),
         Tile(with_row_noun("Pictures"), count(_rows(audit, target))),
     )

@@ -121,6 +121,17 @@ def test_plain_view_of_a_real_audit_names_its_class():
     assert sum(row[1] for row in view.dumbbells.table.rows) == 900
 
 
+def test_tiles_of_a_rare_event_count_as_the_sentence_does():
+    labels = np.arange(4_000) < 20
+    rows = Predictions(Task.BINARY, ScoreKind.SIGMOID, np.full(4_000, 0.01), labels * 1)
+    made = audit(rows, QUICK)
+    view = plain_view(made, made.main, SortedOutcomes.of(rows.outcomes(1)), split="test")
+    assert re.search("Of 1,000 .* it expects 10 to show “1”; 5 do.", view.sentence.text)
+    tiles = {tile.label: (tile.value, tile.unit) for tile in view.numbers}
+    assert tiles["There"] == ("5", "in 1,000")
+    assert tiles["It says"] == ("10", "in 1,000")
+
+
 def test_a_group_averages_no_bins_that_are_off_on_both_sides(make_target):
     gap = Gap(0.2, 0.1, 0.3)
     over = MixedEnd(over=True, bins=2, low=0.3, high=0.4, gap=gap)
