@@ -26,8 +26,7 @@ def draw(jobs: LocalJobs) -> None:
     for place, draw_section in zip(st.columns(3, gap="small"), (_data, _model, _loss), strict=True):
         with place:
             draw_section()
-    place = st.container()
-    widgets.caption(_standing())
+    place, line = st.container(), st.container()
     with st.expander("Loss, epochs, seeds and device", key="train.few"):
         _parameters(str(form.value("loss")))
         with st.container(horizontal=True, vertical_alignment="top", key="train.second"):
@@ -70,6 +69,8 @@ def draw(jobs: LocalJobs) -> None:
         _submission()
     with place:
         _advice()
+    with line:  # once the fields have the values that they begin with
+        widgets.caption(_standing())
 
 
 def _standing() -> str:
@@ -94,7 +95,7 @@ def _setting(field: Field, held: Setting) -> str:
     if isinstance(held, str):
         return f"every {held}" if field.low is not None else field.choices.get(held, held)
     number = f"{held:,.10g}".replace("-", MINUS)
-    return f"every {number} batches" if field.choices else number
+    return f"every {number} batch{'es' * (held != 1)}" if field.choices else number
 
 
 def _advice() -> None:
