@@ -104,10 +104,16 @@ def open_file(path: Path) -> IO[bytes]:
     return file
 
 
+_PASSING: Final = {
+    getattr(errno, name)
+    for name in ("EMFILE", "ENFILE", "ENOMEM", "EAGAIN", "EINTR", "ENOBUFS", "ESTALE")
+    if hasattr(errno, name)  # Windows lacks some
+}
+
+
 def may_pass(error: BaseException | None) -> bool:
-    """Whether a file could not be read for now: it is neither missing nor something else."""
-    lasting = {errno.ENOENT, errno.ENOTDIR, errno.EINVAL}  # the last as of `open_file`
-    return isinstance(error, OSError) and error.errno not in lasting
+    """Whether a file could not be read for now, as under load, and may be read a moment later."""
+    return isinstance(error, OSError) and error.errno in _PASSING
 
 
 class JsonError(ValueError):

@@ -59,7 +59,8 @@ def writer(
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
-                busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                code: int = getattr(error, "sqlite_errorcode", 0)  # Python's own errors have none
+                busy = code & 0xFF == sqlite3.SQLITE_BUSY
                 if not busy or time.monotonic() > deadline:
                     raise
                 time.sleep(RETRY_S)

@@ -1,5 +1,6 @@
 """Moments in which this process can open no file, as of a machine under load (EMFILE)."""
 
+import gc
 import os
 import resource
 from contextlib import contextmanager, nullcontext
@@ -9,6 +10,8 @@ import psutil
 
 @contextmanager
 def no_file_left():
+    gc.collect()  # what it closed meanwhile would be opened in its place
+    gc.disable()
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest = os.dup(0)
     os.close(lowest)
@@ -17,6 +20,7 @@ def no_file_left():
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        gc.enable()
 
 
 @contextmanager

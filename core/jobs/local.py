@@ -387,7 +387,8 @@ class LocalJobs:
         """Write where jobs stand that nobody else brings to an end, and start what can start."""
         for job in self._store.all():
             if not job.state.ended:
-                self._launchers[job.launcher].reconcile(job)
+                with suppress(OSError):  # nobody can tell now: looked at again at the next tick
+                    self._launchers[job.launcher].reconcile(job)
         start_what_can(self.home)
 
     # How ----------------------------------------------------------------------------------------

@@ -185,8 +185,9 @@ class Index:
     def _renew(self) -> None:
         """Throw the table away and read every folder again.
 
-        No byte of what was listed stays in the file, which other processes may have open: it is
-        emptied, not removed, as their locks are on it. One that is torn makes way for a new one.
+        No byte of what was listed stays in the file, unless somebody reads it for over BUSY_S
+        seconds. Other processes may have it open: it is emptied, not removed, as their locks are
+        on it. One that is torn makes way for a new one.
         """
         torn = sqlite.number(self.path)
         with self.locked() as connection:
@@ -220,7 +221,8 @@ class Index:
             with self._fresh() as connection:
                 return connection.execute(text, values).fetchall()
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode & 0xFF not in _PASSING:
+            code: int = getattr(error, "sqlite_errorcode", 0)  # Python's own errors have none
+            if code & 0xFF not in _PASSING:
                 self._renew()
             with self._fresh() as connection:
                 return connection.execute(text, values).fetchall()

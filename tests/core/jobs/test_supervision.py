@@ -323,7 +323,7 @@ def test_another_process_with_the_same_pid_is_not_touched(wrong, jobs, tmp_path)
 
 def test_a_job_is_not_ended_by_who_cannot_see_its_supervisor(jobs, monkeypatch):
     job = began(jobs, "wait:go")
-    with next_process_unseen(monkeypatch), pytest.raises(OSError, match="open files"):
+    with next_process_unseen(monkeypatch):
         jobs.tick()
     assert jobs.get(job.id) == job
     let(jobs, "go")

@@ -85,9 +85,10 @@ def test_list_is_the_same_after_the_index_was_harmed(harm, rebuild, three, libra
     connection.close()
 
 
-def test_content_that_is_torn_where_only_the_query_looks_is_read_again(three, library, home):
+@pytest.mark.parametrize("harm", ["tags = '{not json'", "row = CAST(x'ff' AS TEXT)"])
+def test_content_that_is_torn_where_only_the_query_looks_is_read_again(harm, three, library, home):
     with sqlite3.connect(home / "index.sqlite") as connection:
-        connection.execute("UPDATE runs SET tags = '{not json'")
+        connection.execute(f"UPDATE runs SET {harm}")
     connection.close()
     assert [row.name for row in library.rows(tag="y")] == ["c"]
 
@@ -279,6 +280,17 @@ def test_what_cannot_be_read_for_want_of_a_file_is_read_again(
     assert library.damaged() == []
     anna = Visitor(f"u-{'0' * 32}", Role.VIEWER)
     assert [row.id for row in Library(home, library.samples, anna).rows()] == [run.name]
+
+
+def test_a_run_that_nobody_can_ever_read_is_looked_at_once(three, library, home):
+    manifest = home / "runs" / three[0].id / "manifest.json"
+    manifest.unlink()
+    manifest.symlink_to(manifest.name)
+    assert [run.id for run in library.damaged()] == [three[0].id]
+    blocker = sqlite3.connect(home / "index.sqlite", isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")  # a writer that waited for this one would time out
+    assert library.rows() == three[1:]
+    blocker.close()
 
 
 def test_an_index_is_not_thrown_away_while_somebody_changes_runs(three, library, home, monkeypatch):
