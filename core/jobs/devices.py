@@ -25,7 +25,6 @@ CPU: Final = "cpu"
 UNSEEN: Final = "cuda"  # what stands among slots for the GPUs of a driver that does not answer
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"  # numbers, or beginnings of UUIDs
 QUERY: Final = ("nvidia-smi", "--query-gpu=index,uuid,name,memory.free,memory.total")
-NO_DRIVER: Final = (9, 12)  # its program's codes: the driver, or its library, is not there
 PATIENCE_S: Final = 20.0
 AGAIN_S: Final = 1.0
 FRESH_S: Final = 5.0  # for which an answer of the driver holds
@@ -143,11 +142,11 @@ def _query_driver(_: int) -> tuple[Device, ...] | None:
         except FileNotFoundError:
             return ()
         except (OSError, subprocess.SubprocessError) as error:
-            code = getattr(error, "returncode", None)
+            code: int = getattr(error, "returncode", -1)  # below 0: killed, or it took too long
             time.sleep(0.0 if last else AGAIN_S)
         else:
             return _read(output.decode("utf-8", "replace"))
-    return () if code in NO_DRIVER else None
+    return () if code > 0 else None  # a driver that is broken is an answer, too
 
 
 @lru_cache(maxsize=1)
