@@ -238,8 +238,9 @@ def _print_audit(report: Json) -> None:
         if other in report:
             print(printable(f"{other.partition('_')[0]}: {report[other]['verdict']['text']}"))
     kinds = "labels" if report["task"] == "multilabel" else "classes"
+    known = f"{report['n_classes']:,} {kinds}, " * (report["task"] != "top_label")
     rows = "1 row" if report["n"] == 1 else f"{report['n']:,} rows"
-    print(f"{rows}, {report['n_classes']:,} {kinds}, read as {report['scores']}")
+    print(f"{rows}, {known}read as {report['scores']}")
     for name, score in report["metrics"].items():
         print(f"  {name:<14} {number(score['value']):>10}  {_interval(score)}")
     for name, reason in report["unavailable"].items():

@@ -126,7 +126,7 @@ def audit_html(name: str, result: ReadResult, split: str, audit: Audit) -> str:
         "task": audit.task,
         "scores": audit.scores,
         "rows": f"{audit.n:,}",
-        "classes": f"{audit.n_classes:,}",
+        "classes": f"{audit.n_classes:,}" if audit.task != "top_label" else "not known",
         "splits": ", ".join(f"{part} ({rows.n:,})" for part, rows in result.splits.items()),
         "audited split": split,
     }

@@ -612,7 +612,7 @@ def _settings(numbers: ReportNumbers, settings: Mapping[str, str], edition: Edit
             "Choices while reading": reading or "none",
             "Split": f"{run.split}, {count(rows.n)} {with_row_noun('images')}",
             "Other splits": ", ".join(splits[:SPLITS]) + (f", and {more} more" if more > 0 else ""),
-            "Classes": count(rows.n_classes),
+            "Classes": count(rows.n_classes) if rows.task is not Task.TOP_LABEL else "not known",
         }
         if edition is not Edition.TECHNICAL:
             listed = {key: text for key, text in listed.items() if key in READABLE}

@@ -53,6 +53,8 @@ def tiles(audit: Audit, target: TargetAudit, tone: Tone) -> tuple[Tile, ...]:
     if target.target is not None:
         scored.append(_prevalence_tile(target))
     kinds = f"{audit.n_classes} {'labels' if audit.task == 'multilabel' else 'classes'}"
+    if audit.task == "top_label":  # right and wrong are two, whatever the classes
+        kinds = ""
     last = Tile(
         with_row_noun("Images"), count(audit.n), note=kinds, help=with_row_noun(GLOSSARY["images"])
     )

@@ -247,7 +247,12 @@ def _caption(audit: HumanAudit, split: str, words: HumanWords) -> str:
         ends = f"{audit.least:.0f} to {audit.most:.0f}"
         votes = f"{audit.mean:.0f}" if audit.least == audit.most else ends
         votes += " vote each" if votes == "1" else " votes each"
-    tied = f", {count(audit.tied)} with a tie for the most votes" if audit.tied else ""
+    tied = (
+        f", {count(audit.tied)} with a tie for the most votes, shared among the tied classes where "
+        "corrections are judged"
+        if audit.tied
+        else ""
+    )
     level = f"{100 * audit.level:g}{THIN}% intervals"
     return f"{rows}, {votes}{tied}, {level}, {split} split, votes of {short(audit.name, 60)}"
 

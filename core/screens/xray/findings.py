@@ -328,8 +328,8 @@ PLAIN_SHOWN = (
 )
 
 
-EDGE = "After each name: films labelled with it, and AUROC. A triangle on the edge: 0.1 % or less."
-WORTH = "Worth: how many independent films those with it, or without it, count for."
+EDGE = "After each name: images labelled with it, and AUROC. A triangle on the edge: 0.1 % or less."
+WORTH = "Worth: how many independent images those with it, or without it, count for."
 UNDECIDED = "“Could be chance”: a perfect model could look the same."
 TITLE = "Labelled with the finding against the score, %"
 BIN_COLUMNS = (
@@ -414,7 +414,7 @@ def findings_view(
         table=table(source, findings, ranked, printed_auroc),
         notes=(PRINTED_NOTE,) if printed_auroc else (),
         caption=source.caption,
-        legend=EDGE if findings.audit.main.groups is None else f"{EDGE} {WORTH}",
+        legend=with_row_noun(EDGE if findings.audit.main.groups is None else f"{EDGE} {WORTH}"),
     )
 
 

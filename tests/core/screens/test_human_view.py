@@ -63,6 +63,14 @@ def test_a_gap_that_could_be_chance_is_called_so(by, start):
     assert ("could be chance" in view.sentence.second) == (by == 1.0)
 
 
+def test_rows_with_tied_votes_are_counted_with_what_becomes_of_them():
+    votes = np.tile([[3.0, 1.0, 0.0]], (40, 1))
+    votes[:4] = [2.0, 2.0, 0.0]
+    view = view_of(run(n=40, votes=Votes.of("v.csv", votes), labels=np.zeros(40, np.int64)))
+    tied = "4 with a tie for the most votes, shared among the tied classes"
+    assert tied in view.caption
+
+
 def test_a_lone_row_and_a_lone_vote_are_named_in_the_singular():
     audit = human_audit(run(n=40, people=1), AuditConfig(n_resamples=50))
     assert human_sentence(audit, plain=False).second.endswith(", on 40 images of 1 vote each.")

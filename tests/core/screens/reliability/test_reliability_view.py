@@ -357,6 +357,9 @@ def test_tiles_show_value_interval_floor_and_reason(make_audit):
     assert (nll.value, nll.note) == ("–", "NLL_INFINITE: 2 rows")
     assert (brier.value, brier.interval) == ("0.105", "0.098 to 0.113")
     assert (images.value, images.note) == ("1,000", "5 classes")
+    # right and wrong are two, however many classes there are
+    of_answers = replace(make_audit(), task="top_label", n_classes=2)
+    assert reliability_view(of_answers, SUBJECT).numbers[-1].note == ""
 
 
 def test_notices_of_reader_and_audit_are_each_said_once(make_audit):

@@ -26,6 +26,7 @@ from core.reports.html import PageView, sheet_html
 from core.reports.table import csv_text
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.row_noun import set_row_noun
 from core.screens.xray import findings
 from core.screens.xray import (
     use as use_views,
@@ -98,6 +99,14 @@ def rare(rows):
 
 def view(found, **more):
     return findings_view(source(**more), found, published.published(dataset="chestxray14"))
+
+
+def test_the_legend_calls_rows_what_they_are(found):
+    set_row_noun("")
+    try:
+        assert view(found).legend.startswith("After each name: rows labelled with it, and AUROC.")
+    finally:
+        set_row_noun()
 
 
 def numbers_of(table):
