@@ -118,7 +118,9 @@ PRESETS: Final[dict[str, dict[str, Preset]]] = {
         ),
         **{
             f"every_{n}": Preset(
-                f"Update every {n} batches", {"update_every": n}, "Ghosh et al. 2022, appendix I"
+                "Update every batch" if n == 1 else f"Update every {n} batches",
+                {"update_every": n},
+                "Ghosh et al. 2022, appendix I",
             )
             for n in (1, 10, 50, 100)
         },

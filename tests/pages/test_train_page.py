@@ -236,7 +236,7 @@ def test_a_word_or_a_number_can_be_given_where_both_may_stand(page):
     test = page()
     key = "train.loss.adafocal.update_every"
     test.selectbox(key=f"{key}.word").set_value("number").run()
-    assert "preset “Update every 1 batches”" in unescape(html(fine(test)))
+    assert "preset “Update every batch”" in unescape(html(fine(test)))
     test.number_input(key=key).set_value(50).run()
     assert test.selectbox(key="train.values.adafocal").value == "every_50"
     test.button(key="train.submit").click().run()
