@@ -67,7 +67,7 @@ def writer(
         prepare(connection)
     except sqlite3.DatabaseError as error:
         with closing(connection):
-            if away is None or isinstance(error, sqlite3.OperationalError):
+            if away is None or may_be_sound(error):
                 raise
             put_away(path, torn, away)
         return writer(path, busy_s, prepare, None)
@@ -75,6 +75,11 @@ def writer(
         connection.close()
         raise
     return connection
+
+
+def may_be_sound(error: sqlite3.DatabaseError) -> bool:
+    """Whether the file may be in order: it is locked or full, and holds no torn text."""
+    return isinstance(error, sqlite3.OperationalError) and hasattr(error, "sqlite_errorcode")
 
 
 def number(path: Path) -> int:

@@ -191,13 +191,16 @@ def _purge(arguments: argparse.Namespace) -> int:
     library = _library()
     removed: list[int] = []
     refusals: list[AuditError] = []
-    for expire in (library.expire, open_jobs().expire, library.forget_recipes):
+    for expire in (
+        library.expire,
+        lambda days: open_jobs().expire(days),
+        library.forget_recipes,
+    ):
         try:
             removed.append(expire(arguments.older_than))
         except AuditError as error:  # the other steps are taken all the same
+            removed.append(0)
             refusals.append(error)
-    if refusals:
-        raise refusals[0]
     n_uploads, n_audits, n_recipes = removed
     n_names = len(sharing.known(library.home))
     print(
@@ -206,6 +209,8 @@ def _purge(arguments: argparse.Namespace) -> int:
     )
     if n_names:
         print(f"left in people/: names of users and groups, {n_names} in all")
+    if refusals:
+        raise refusals[0]
     return 0
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from core.disk import make_private, parse_json, read_json, replace_text
+from core.disk import make_private, may_pass, parse_json, read_json, replace_text
 from core.errors import LibraryError
 from core.jobs.records import Job
 from core.process_identity import boot_id
@@ -139,9 +139,9 @@ def _query_driver(_: int) -> tuple[Device, ...] | None:
                 timeout=PATIENCE_S,
                 check=True,
             ).stdout
-        except FileNotFoundError:
-            return ()
         except (OSError, subprocess.SubprocessError) as error:
+            if isinstance(error, OSError) and not may_pass(error):  # no such program, or no use
+                return ()
             code: int = getattr(error, "returncode", -1)  # below 0: killed, or it took too long
             time.sleep(0.0 if last else AGAIN_S)
         else:

@@ -22,7 +22,7 @@ from core.inference.config import EvaluationConfig
 from core.inference.folder import PICTURES, WEIGHTS, config_of
 from core.jobs import failures, processes
 from core.jobs.audit import AUDIT, AuditSpec, spec_of
-from core.jobs.devices import CPU, fit, slots
+from core.jobs.devices import CPU, UNSEEN, fit, slots
 from core.jobs.launch import start_what_can
 from core.jobs.log import tail
 from core.jobs.records import (
@@ -466,6 +466,8 @@ def open_jobs() -> LocalJobs:
 def _check_devices(job: Job) -> None:
     """Refuse what this machine does not have, before it waits for it in vain."""
     available = slots()
+    if UNSEEN in available and job.wants != CPU:
+        return  # it waits for the driver's answer
     fitting, n_slots = fit(job, available)
     if len(fitting) < n_slots:
         request = job.wants if n_slots == 1 else f"{n_slots} of {job.wants}"

@@ -328,9 +328,9 @@ class JobStore:
                 try:
                     if sqlite.version(connection) == VERSION:
                         return connection.execute(text, values).fetchall()
-                except sqlite3.OperationalError:
-                    raise
-                except sqlite3.DatabaseError:
+                except sqlite3.DatabaseError as error:
+                    if sqlite.may_be_sound(error):
+                        raise
                     sqlite.put_away(self.path, torn, self._set_aside)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF in NO_ROOM:

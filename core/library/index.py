@@ -223,7 +223,8 @@ class Index:
         except sqlite3.DatabaseError as error:
             code: int = getattr(error, "sqlite_errorcode", 0)  # Python's own errors have none
             if code & 0xFF not in _PASSING:
-                self._renew()
+                with suppress(LibraryError):  # full disk: it is answered from memory
+                    self._renew()
             with self._fresh() as connection:
                 return connection.execute(text, values).fetchall()
 

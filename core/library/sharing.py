@@ -4,6 +4,7 @@ It lies there so that the index can be rebuilt from folders, and apart from the 
 runs that earlier versions kept stay as they are. Imports the standard library and our errors.
 """
 
+import errno
 import json
 import re
 from collections.abc import Iterable
@@ -11,12 +12,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from core.disk import may_pass, read_json, replace_text, writing
+from core.disk import read_json, replace_text, writing
 from core.errors import LibraryError
 from core.library.files import MANIFEST, damaged, stored_manifest
 
 SHARING: Final = "sharing.json"
 MAX_BYTES: Final = 64 * 1024
+NOBODY: Final = (errno.ENOENT, errno.ENOTDIR, errno.EINVAL, errno.ELOOP)  # there is no such file
 KEPT: Final = 4_096  # owners of runs
 NAME: Final = re.compile(r"[ug]-[0-9a-f]{32}", re.ASCII)
 
@@ -24,15 +26,17 @@ NAME: Final = re.compile(r"[ug]-[0-9a-f]{32}", re.ASCII)
 def read(run: Path) -> tuple[str, ...]:
     """Return the users and groups that a run is shared with; nobody where that makes no sense.
 
-    LibraryError DAMAGED where it cannot be read now.
+    LibraryError DAMAGED where it cannot be read: names that are not seen must not be overwritten.
     """
     try:
         if (run / SHARING).stat().st_size > MAX_BYTES:
             return ()
         data = read_json(run / SHARING)
-    except (OSError, ValueError) as error:
-        if may_pass(error):
-            raise damaged(run, f"{SHARING} cannot be read") from error
+    except OSError as error:
+        if error.errno in NOBODY:
+            return ()
+        raise damaged(run, f"{SHARING} cannot be read") from error
+    except ValueError:
         return ()
     names = data.get("shared_with") if isinstance(data, dict) else None
     if not isinstance(names, list):

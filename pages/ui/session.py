@@ -189,8 +189,9 @@ class BrowserRoom:
     folder : Path
     drafts : dict
         By id.
-    n_sessions, n_entered : int
-        How many are there, and ever were; a minute after the last one the folder goes.
+    n_sessions, n_moves : int
+        How many are there, and how often one came or went; a minute after the last one left the
+        folder goes.
     keepers : dict
         Which session keeps a draft in the library, by its id.
     """
@@ -200,7 +201,7 @@ class BrowserRoom:
     folder: Path
     drafts: dict[str, Draft] = field(default_factory=dict)
     n_sessions: int = 0
-    n_entered: int = 0
+    n_moves: int = 0
     keepers: "dict[str, SessionResources]" = field(default_factory=dict)
 
 
@@ -228,7 +229,8 @@ class SessionResources:
             cancel.set()
         with _ROOMS_LOCK:
             self.browser.n_sessions -= 1
-            left = self.browser, self.browser.n_entered
+            self.browser.n_moves += 1
+            left = self.browser, self.browser.n_moves
             keepers = self.browser.keepers
             for draft_id in [name for name, keeper in keepers.items() if keeper is self]:
                 del keepers[draft_id]
@@ -240,10 +242,10 @@ class SessionResources:
             _vacate(*left)
 
 
-def _vacate(browser: BrowserRoom, n_entered: int) -> None:
+def _vacate(browser: BrowserRoom, n_moves: int) -> None:
     """Remove the bytes of a browser, unless it is back, or was: then it is waited for anew."""
     with _ROOMS_LOCK:
-        gone = browser.n_sessions == 0 and browser.n_entered == n_entered
+        gone = browser.n_sessions == 0 and browser.n_moves == n_moves
         gone = gone and _ROOMS.pop(browser.secret, None) is not None
     if gone:
         scratch.remove(browser.folder)
@@ -275,7 +277,7 @@ def entered(secret: str, user: str = LOCAL_OWNER) -> SessionResources:
             browser = BrowserRoom(secrets.token_urlsafe(32), user, scratch.make("session"))
             _ROOMS[browser.secret] = browser
         browser.n_sessions += 1
-        browser.n_entered += 1
+        browser.n_moves += 1
     return SessionResources(browser, set())
 
 

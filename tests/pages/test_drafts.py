@@ -61,6 +61,16 @@ def test_a_draft_waits_for_its_browser_and_then_goes_with_its_bytes(waiting):
     assert not session.entered(first.browser.secret).browser.drafts
 
 
+def test_a_tab_that_leaves_last_is_waited_for_though_another_left_before(waiting):
+    first = drafted(session.entered(""))
+    second = session.entered(first.browser.secret)
+    first.close()
+    second.close()
+    (function, given) = waiting.pop(0)  # of the first tab, just before the second is back
+    function(*given)
+    assert session.entered(first.browser.secret).browser.drafts
+
+
 def test_a_browser_that_came_and_went_is_waited_for_from_then_on(waiting):
     first = drafted(session.entered(""))
     first.close()

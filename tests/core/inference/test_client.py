@@ -109,8 +109,10 @@ def test_a_process_that_eats_memory_is_ended():
 def test_two_share_the_memory_an_idle_process_goes_first_and_then_the_larger(tmp_path, monkeypatch):
     first = Client(ECHO, memory_bytes=1_000)
     second = Client(ECHO, memory_bytes=1_000, sibling=first)
-    held = {pid(first): 900, pid(second): 300}
+    held: dict[int, int] = {}
     monkeypatch.setattr("core.inference.client._resident", lambda pid: held.get(pid, 0))
+    held |= {pid(first): 900}
+    held |= {pid(second): 300}
     gates = tmp_path / "0", tmp_path / "1"
     try:
         with ThreadPoolExecutor(2) as pool:

@@ -483,7 +483,7 @@ def test_nothing_is_made_by_looking(tmp_path):
     assert not (tmp_path / "home").exists()
 
 
-@pytest.mark.parametrize("damage", ["gone", "torn", "other"])
+@pytest.mark.parametrize("damage", ["gone", "torn", "other", "no text"])
 def test_a_lost_table_is_made_anew_from_the_folders(jobs, damage):
     (done,) = jobs.submit([config("step:1")])
     before = ended(jobs, done.id)
@@ -496,6 +496,9 @@ def test_a_lost_table_is_made_anew_from_the_folders(jobs, damage):
         path.unlink()
     elif damage == "torn":
         path.write_bytes(path.read_bytes()[:100] + b"\xff" * 8000)
+    elif damage == "no text":
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("UPDATE jobs SET row = CAST(x'ff' AS TEXT)")
     assert [one.id for one in jobs.list()] == [waits.id, done.id]
     assert jobs.get(done.id) == before
     assert jobs.rebuild() == 2
