@@ -72,12 +72,14 @@ function regain(box, chosen) {
   if (lost && (!at || at === document.body || at.closest(".st-key-bin_rows"))) box.focus();
 }
 
+function fit(box, plot) {
+  const { layout, least } = box.drawn;
+  if (!box.clientWidth || box.clientWidth === plot.layout?.width) return undefined;
+  return window.Plotly.relayout(plot, size(box, layout, least));
+}
+
 function watch(box, plot) {
-  box.watching = new ResizeObserver(() => {
-    const { layout, least } = box.drawn;
-    if (!box.clientWidth || box.clientWidth === plot.layout?.width) return;
-    window.Plotly.relayout(plot, size(box, layout, least));
-  });
+  box.watching = new ResizeObserver(() => fit(box, plot));
   box.watching.observe(box);
   plot.on("plotly_selected", (chosen) =>
     box.pick((chosen?.points ?? []).map(({ x, y, customdata }) => ({ x, y, customdata })))
@@ -123,7 +125,8 @@ export default async function ({ data, parentElement, setStateValue }) {
   const sized = { ...layout, ...click, modebar, dragmode: false, ...size(box, layout, data.least) };
   mark(traces, data.chosen);
   await Plotly.react(plot, traces, sized, saving(Plotly, data.name));
-  if (!box.watching) watch(box, plot);
+  if (box.watching) await fit(box, plot); // whose width changed while it was drawn
+  else watch(box, plot);
   return () => {
     box.watching?.disconnect();
     Plotly.purge(plot);
