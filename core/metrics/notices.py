@@ -47,7 +47,8 @@ def notices(predictions: Predictions, *, nll_clip: float | None = None) -> tuple
     if predictions.task is Task.MULTILABEL:
         candidates.append(_constant_labels(predictions))
     else:
-        candidates += [_ties(predictions), _chance(predictions), _always_right(predictions)]
+        candidates += [_ties(predictions), _constant(predictions)]
+        candidates += [_chance(predictions), _always_right(predictions)]
         candidates.append(None if nll_clip else _infinite(predictions))
     return tuple(notice for notice in candidates if notice)
 
@@ -72,21 +73,26 @@ def _small(predictions: Predictions) -> Notice | None:
 
 
 def _ties(predictions: Predictions) -> Notice | None:
+    tied = predictions.rows.tied
+    if not tied:
+        return None
+    return Notice(
+        NoticeCode.TIES,
+        f"{_rows(tied, 'shares its', 'share their')} largest score between classes. "
+        "The class with the lowest index counts as the answer.",
+    )
+
+
+def _constant(predictions: Predictions) -> Notice | None:
     stats = predictions.rows
     same = bool(np.all(stats.predicted == stats.predicted[0]))
-    if predictions.n > 1 and same and np.ptp(stats.confidence) == 0.0:
-        return Notice(
-            NoticeCode.CONSTANT,
-            "Every row has the same answer and the same confidence: such a model can look "
-            "calibrated and still be useless, because it does not distinguish rows.",
-        )
-    if stats.tied:
-        return Notice(
-            NoticeCode.TIES,
-            f"{_rows(stats.tied, 'shares its', 'share their')} largest score between classes. "
-            "The class with the lowest index counts as the answer.",
-        )
-    return None
+    if predictions.n < 2 or not same or np.ptp(stats.confidence) > 0.0:
+        return None
+    return Notice(
+        NoticeCode.CONSTANT,
+        "Every row has the same answer and the same confidence: such a model can look "
+        "calibrated and still be useless, because it does not distinguish rows.",
+    )
 
 
 def _constant_labels(predictions: Predictions) -> Notice | None:

@@ -252,6 +252,11 @@ class Verdict:
     power_odds, power_spread : float or None
         The same of odds off by a fifth, and of logits off by 15 % with the mean claim kept; None
         where the form would be immaterial.
+    open_to : float or None
+        The mean absolute error that is not ruled out though power suffices; None where it is, or
+        where something was found.
+    each_class : bool
+        Whether the answers of each class were tested.
     small : float or None
         What the target is off by less than; None for other verdicts than off_but_small.
     own_limit : bool
@@ -282,6 +287,8 @@ class Verdict:
     power: float | None = None
     power_odds: float | None = None
     power_spread: float | None = None
+    open_to: float | None = None
+    each_class: bool = False
     small: float | None = None
     own_limit: bool = False
     costly: int | None = None

@@ -189,6 +189,8 @@ def verdict(
         power=None if np.isnan(test.power) else test.power,
         power_odds=test.power_odds,
         power_spread=test.power_spread,
+        open_to=_open_to(test) if code == VerdictCode.COULD_BE_CHANCE else None,
+        each_class=Statistic.CLASSES in test.values,
         small=test.small if code == VerdictCode.OFF_BUT_SMALL else None,
         own_limit=test.own_limit,
         costly=costly,
@@ -463,10 +465,12 @@ def _within_chance(
     if gap.low > 0 or gap.high < 0:
         alone = f" {ALONE}"
     shown = shown_words(test.power_odds, test.power_spread, grouped=grouped)
-    if test.power >= SOUND_POWER and test.open_to is not None:
-        shown += f"; an average error of {points(test.open_to)} points is not ruled out"
+    open_to = _open_to(test)
+    if open_to is not None:
+        shown += f"; {not_ruled_out(open_to)}"
     elif test.power >= SOUND_POWER:
-        tested = TESTED.replace(" and", ",") + " and each class" if event is None else TESTED
+        each = Statistic.CLASSES in test.values
+        tested = TESTED.replace(" and", ",") + " and each class" if each else TESTED
         text = f"Sound{_for(event)}: {summary}; {would_show(test.power_odds, test.power_spread)}. "
         text += f"Tested: {tested}."
         return VerdictCode.SOUND, f"{text}{alone}"
@@ -476,6 +480,16 @@ def _within_chance(
     else:
         text = f"No error beyond chance{_for(event)}: {summary}; {shown}.{alone}"
     return VerdictCode.COULD_BE_CHANCE, text
+
+
+def _open_to(test: NullTest) -> float | None:
+    """Return the error that is not ruled out, where power alone would call the claims sound."""
+    return test.open_to if test.power >= SOUND_POWER else None
+
+
+def not_ruled_out(size: float) -> str:
+    """Say which mean absolute error may still be there."""
+    return f"an average error of {points(size)} points is not ruled out"
 
 
 def would_show(odds: float | None, spread: float | None, risks: BinTable | None = None) -> str:

@@ -34,7 +34,6 @@ MOST_NAMED = 11  # runs beside the best that a sentence in plain words names
 BETTER = {  # in plain words, what a run may be ahead in that is not the closest to the truth
     "accuracy": "is right more often",
     "nll": "gives more chance to what is true",
-    "brier": "gives more chance to what is true",
 }
 NAMED = 2  # runs of one outcome that a sentence names
 HIGHER = {key for key, metric in METRICS.items() if metric.better == "higher"} | {NET_BENEFIT}

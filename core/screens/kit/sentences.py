@@ -28,6 +28,7 @@ from core.metrics.verdict import (
     classes_words,
     costly_class_sentence,
     furthest_words,
+    not_ruled_out,
     places,
     quoted_bin,
     rises,
@@ -564,7 +565,7 @@ def _sound_parts(target: TargetAudit) -> tuple[Phrase, ...]:
 def _would_have_shown(target: TargetAudit) -> str:
     n = int(target.bins.count.sum())
     tested = TESTED
-    if target.of == VerdictSubject.ANSWER:
+    if target.verdict.each_class:
         tested = f"{TESTED.replace(' and', ',')} and each class"
     shown = would_show(target.verdict.power_odds, target.verdict.power_spread, _risks(target))
     return f"On {_images(n)} {shown} in the {tested}.{_above_chance(target)}{_alone(target)}"
@@ -590,6 +591,8 @@ def _might_not_have_shown(target: TargetAudit) -> str:
     alike = target.groups is not None and target.groups.largest > 1
     powers = verdict.power_odds, verdict.power_spread
     shown = _capital(shown_words(*powers, _risks(target), grouped=alike))
+    if verdict.open_to is not None:
+        shown += f"; {not_ruled_out(verdict.open_to)}"
     shown = f"{shown}.{_alone(target)}"
     if not verdict.too_few:
         return shown

@@ -590,7 +590,9 @@ def _helps(target: TargetAudit) -> Advice:
         VerdictCode.SOUND: "Nothing needs to be done. Check again when the pictures change.",
         VerdictCode.COULD_BE_CHANCE: (
             "More pictures with known answers. On this many, a perfect model could look the same."
-            if target.verdict.too_few or target.verdict.power is None
+            if target.verdict.too_few
+            or target.verdict.power is None
+            or target.verdict.open_to is not None
             else "Nothing here needs correcting. Check again when the pictures change."
         ),
     }[code]

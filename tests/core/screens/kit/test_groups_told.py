@@ -202,7 +202,7 @@ def test_findings_of_many_films_but_few_patients_say_what_these_are_worth(clinic
     view = findings_view(source, found, ())
     worth = int(found.rarer[0])
     assert f", worth {worth} · " in next(one for one in view.small if one.index == 0).note
-    assert "Worth: how many independent films" in view.legend
+    assert "Worth: how many independent images" in view.legend
     alone = findings(grouped=False)
     single = clinic_words.ClinicSource(
         run="a run", split="test", digest="a1b2c3d4", findings=alone.class_names, n=alone.n

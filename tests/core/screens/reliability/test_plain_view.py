@@ -213,3 +213,11 @@ def test_a_small_error_is_below_a_limit_whose_it_is(make_audit, make_target, own
     view = plain_view(make_audit(target), target, rows, split="test")
     shown = f"Nothing is needed: what is off is below 2.0 points, {limit}, once chance is allowed"
     assert view.helps.text.startswith(shown)
+
+
+def test_an_error_that_is_not_ruled_out_takes_more_images(make_audit, make_target):
+    chance = make_target("could_be_chance", (0.001, -0.003, 0.005), power=0.96)
+    still = replace(chance, verdict=replace(chance.verdict, open_to=0.025))
+    for target, advised in ((chance, False), (still, True)):
+        view = plain_view(make_audit(), target, ranked([(0.9, 1)] * 30), split="test")
+        assert ("More pictures with known answers" in str(view)) is advised

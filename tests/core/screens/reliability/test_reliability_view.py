@@ -308,12 +308,17 @@ def test_what_would_have_shown_of_a_risk_is_said_in_risks(make_target):
 def test_sound_and_chance_say_what_would_have_shown(make_audit, make_target):
     gap = (0.001, -0.003, 0.005)
     sound = make_target("sound", gap)
-    sound = replace(sound, verdict=replace(sound.verdict, power_odds=0.99, power_spread=0.96))
+    powers = {"power_odds": 0.99, "power_spread": 0.96}
+    sound = replace(sound, verdict=replace(sound.verdict, each_class=True, **powers))
     sound = reliability_view(make_audit(sound), SUBJECT).sentence.second
     assert sound.startswith(
         "On 1,000 images odds off by a fifth, or logits that spread 15 % too far, would "
         "have shown in the mean gap, slope, ECE, cumulative differences and each class."
     )
+    still = make_target("could_be_chance", gap, power=0.96)
+    still = replace(still, verdict=replace(still.verdict, open_to=0.025, **powers))
+    second = reliability_view(make_audit(still), SUBJECT).sentence.second
+    assert "; an average error of 2.5 points is not ruled out." in second
     chance = make_target("could_be_chance", gap, power=0.2)
     chance = replace(chance, verdict=replace(chance.verdict, power_odds=0.31))
     chance = reliability_view(make_audit(chance), SUBJECT)
