@@ -98,7 +98,9 @@ AUTHORS = (  # topics of which predictions and labels say nothing
 def checklist(numbers: RunNumbers, edition: Edition) -> Section:
     """Return the topics with what the report holds of each."""
     curve = isinstance(numbers.clinical, OneFinding) and edition is Edition.TECHNICAL
-    held = "Discrimination, calibration and net benefit" if curve else "Discrimination, calibration"
+    measures = (
+        "Discrimination, calibration and net benefit" if curve else "Discrimination, calibration"
+    )
     scores = numbers.audit.main.metrics.values()
     level = next((score.level for score in scores if score.low is not None), None)
     intervals = (
@@ -108,7 +110,7 @@ def checklist(numbers: RunNumbers, edition: Edition) -> Section:
     updating = YOURS if after is None else f"Calibrators, fitted on {after.rows.fit_name}"
     helped = [
         ("Participants and outcome events", _events(numbers)),
-        ("Measures of performance, and why", held),
+        ("Measures of performance, and why", measures),
         ("Performance with confidence intervals", intervals),
         ("Performance in subgroups", "By finding; by patient group on the Chest X-ray page"),
         (f"Clusters of {with_row_noun('images')}", _clusters(numbers)),

@@ -243,13 +243,13 @@ def _possible_truth(columns: TableColumns) -> list[str]:
     own = columns.of(Role.CORRECT) or Role.PREDICTED in columns.listed
     if own or not scores or len(called) != 1 or called != answers:
         return []
-    tables, said = [columns.entries[n] for n in scores], columns.entries[called[0]]
-    if said.ndim != 1 or (len(tables) > 1 and any(entry.ndim != 1 for entry in tables)):
+    tables, answer = [columns.entries[n] for n in scores], columns.entries[called[0]]
+    if answer.ndim != 1 or (len(tables) > 1 and any(entry.ndim != 1 for entry in tables)):
         return []
     table = tables[0] if len(tables) == 1 else np.column_stack(tables)
     if is_text(table) or table.ndim != 2 or table.shape[1] < 2:
         return []
-    words, likeliest = id_text(said).tolist(), table.argmax(axis=1).tolist()
+    words, likeliest = id_text(answer).tolist(), table.argmax(axis=1).tolist()
     one_to_one = len({*zip(words, likeliest, strict=True)}) == len(set(words))
     return called if len(set(words)) <= table.shape[1] and not one_to_one else []
 

@@ -79,8 +79,8 @@ def _standing() -> str:
     seeds = (form.value("seeds") or "").strip()
     entry, preset = LOSSES[loss], LOSSES[loss].presets.get(form.preset_of(loss))
     words = [
-        f"{entry.parameters[name].label} {_setting(entry.parameters[name], held)}"
-        for name, held in form.loss_settings(loss).items()
+        f"{entry.parameters[name].label} {_setting(entry.parameters[name], value)}"
+        for name, value in form.loss_settings(loss).items()
     ]
     settings = [f"preset “{preset.label}”"] if preset else words
     length = f"{count(epochs)} epoch{'s' * (epochs != 1)}"
@@ -88,14 +88,14 @@ def _standing() -> str:
     return f"{length}, {named}. {', '.join([entry.label, *settings])}."
 
 
-def _setting(field: Field, held: Setting) -> str:
+def _setting(field: Field, value: Setting) -> str:
     """Return what a parameter is set to, as `_range` writes what it may be."""
-    if isinstance(held, bool):
-        return "on" if held else "off"
-    if isinstance(held, str):
-        return f"every {held}" if field.low is not None else field.choices.get(held, held)
-    number = f"{held:,.10g}".replace("-", MINUS)
-    return f"every {number} batch{'es' * (held != 1)}" if field.choices else number
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, str):
+        return f"every {value}" if field.low is not None else field.choices.get(value, value)
+    number = f"{value:,.10g}".replace("-", MINUS)
+    return f"every {number} batch{'es' * (value != 1)}" if field.choices else number
 
 
 def _advice() -> None:

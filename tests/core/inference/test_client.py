@@ -109,10 +109,10 @@ def test_a_process_that_eats_memory_is_ended():
 def test_two_share_the_memory_an_idle_process_goes_first_and_then_the_larger(tmp_path, monkeypatch):
     first = Client(ECHO, memory_bytes=1_000)
     second = Client(ECHO, memory_bytes=1_000, sibling=first)
-    held: dict[int, int] = {}
-    monkeypatch.setattr("core.inference.client._resident", lambda pid: held.get(pid, 0))
-    held |= {pid(first): 900}
-    held |= {pid(second): 300}
+    resident: dict[int, int] = {}
+    monkeypatch.setattr("core.inference.client._resident", lambda pid: resident.get(pid, 0))
+    resident |= {pid(first): 900}
+    resident |= {pid(second): 300}
     gates = tmp_path / "0", tmp_path / "1"
     try:
         with ThreadPoolExecutor(2) as pool:
@@ -120,7 +120,7 @@ def test_two_share_the_memory_an_idle_process_goes_first_and_then_the_larger(tmp
             until(lambda: not first.warm)  # 1,200 together
             gates[0].touch()
             assert answer.result()
-            held[pid(first)] = 800
+            resident[pid(first)] = 800
             smaller = pool.submit(second.call, "echo", {"until": str(gates[1])})
             until(second._lock.locked)
             larger = pool.submit(first.call, "echo", {"hang": 1})
