@@ -82,6 +82,7 @@ def test_a_refusal_that_nobody_reads_is_quiet_too(tmp_path, words):
     assert code == UNREAD
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_audit_cut_short_ends_quietly(tmp_path):
     rng = np.random.default_rng(0)

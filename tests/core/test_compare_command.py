@@ -114,6 +114,7 @@ def test_wrong_usage_is_refused_with_code_3(capsys, arguments, said):
     assert capsys.readouterr().err.startswith(said)
 
 
+@pytest.mark.nightly
 def test_the_distance_from_people_is_compared_where_they_voted(file, tmp_path, capsys):
     votes = np.array([RNG.multinomial(15, row) for row in P])
     np.save(crowd := tmp_path / "votes.npy", votes)

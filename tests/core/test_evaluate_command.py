@@ -86,6 +86,7 @@ def test_a_checkpoint_becomes_a_run_and_json_says_how_it_was_loaded(here, candor
         assert written["sets/corrupted-contrast-5_logits"].shape == (40, 10)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_training_is_named_by_its_id(here, candor, trainer_job):
     code, report = candor(trainer_job, "--data", "digits", "--split", "test")
@@ -121,6 +122,7 @@ def trainer_job(here):
     return job.id
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_onnx_model_is_run_as_any_other_network(here, candor):
     """Digits, a linear network: its logits, written out from the images of the run."""

@@ -72,6 +72,7 @@ def test_maps_lie_on_the_film_with_their_scores(files, capsys, network):
     assert found[0]["probability"] == pytest.approx(probability, rel=1e-5)
 
 
+@pytest.mark.nightly
 def test_without_a_finding_the_highest_score_is_shown_and_no_file_name(files, capsys):
     (checkpoint, film), out = files
     code = main(["gradcam", checkpoint, film, film, "--out", str(out), *LOOKS])

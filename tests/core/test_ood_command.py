@@ -112,6 +112,7 @@ def test_stated_confidences_of_openood_are_told_by_themselves(files, capsys):
     assert "Entropy: needs the scores of every class" in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_says_nothing_is_refused(files, capsys):
     own = str(files / "in.npz")
@@ -205,7 +206,10 @@ def test_wrong_usage_is_refused_with_code_3(capsys, arguments, said):
     assert capsys.readouterr().err.startswith(said)
 
 
-@pytest.mark.parametrize("form", ["shards", "npz", "safetensors"])
+@pytest.mark.parametrize(
+    "form",
+    ["shards", *(pytest.param(f, marks=pytest.mark.nightly) for f in ("npz", "safetensors"))],
+)
 def test_every_form_of_the_same_rows_gives_the_same_numbers(files, capsys, form):
     own, other = LOGITS.astype(np.float32), STRANGE.astype(np.float32)
     np.save(files / "own.npy", own)

@@ -175,6 +175,7 @@ def test_what_cannot_be_swept_queues_nothing(run, config, words, refusal):
     assert json.loads(run("jobs", "list", "--json", "-")[1]) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_sweep_that_is_waited_for_ends_with_what_became_of_each(run, config):
     changed = {"n_train": 997, "epochs": 1, "batch_size": 64, "loss": {"name": "focal"}}

@@ -75,6 +75,7 @@ def test_each_layout_goes_from_the_drop_zone_to_the_diagram(visit, tmp_path, lay
     assert "run=" not in page.url  # a draft has no link
 
 
+@pytest.mark.nightly
 def test_a_clicked_bin_shows_its_rows(visit):
     page = visit("/reliability?run=digits-overconfident&counts=linear")
     drawn(page)

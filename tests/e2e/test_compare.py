@@ -33,7 +33,7 @@ def test_two_ticked_runs_are_compared_and_the_link_works_elsewhere(visit):
     expect(other.locator("h1.c-sentence")).to_have_text(said)
 
 
-@pytest.mark.parametrize("width", [1280, 1440])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.nightly), 1440])
 def test_figures_are_as_wide_as_the_table_under_them(visit, width):
     page = visit(PAIR, viewport={"width": width, "height": 1000})
     drawn(page)

@@ -140,7 +140,8 @@ def test_a_program_is_refused_in_words_and_nothing_is_lost(open_page, checkpoint
     expect(refusal).to_have_count(0)
 
 
-@pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.nightly), 390])
+@pytest.mark.nightly
+@pytest.mark.parametrize("width", [1440, 390])
 def test_the_page_never_scrolls_sideways(open_page, one_slot, checkpoint, width):
     page = open_page(viewport={"width": width, "height": 900})
     check_no_sideways_scroll(page)

@@ -66,6 +66,7 @@ def test_the_first_visit_opens_the_sample_and_the_slider_scrubs(visit):
     expect(said).to_contain_text("Over 27 epochs gamma")
 
 
+@pytest.mark.nightly
 def test_slider_and_box_share_a_column_and_a_cell_of_a_map_picks_its_epoch_and_bin(visit):
     page = visit(SAMPLE + "&epoch=10")
     maps_drawn(page)
@@ -138,6 +139,7 @@ def test_play_goes_through_the_epochs_and_one_at_a_time_where_motion_is_unwanted
     page.emulate_media(reduced_motion="no-preference")
 
 
+@pytest.mark.nightly
 def test_a_replay_with_another_lambda_is_laid_over_the_panels(visit):
     page = visit(SAMPLE)
     maps_drawn(page)

@@ -71,6 +71,11 @@ PAGES = {
 # What these draw is drawn by a page above as well, only more of it or less, or in plain words.
 NIGHTLY = {
     "label",
+    "plain",
+    "a sample",
+    "no votes",
+    "all findings",
+    "one finding in plain words",
     "not ranked",
     "post-hoc plain",
     "gamma plain",
@@ -178,6 +183,7 @@ def test_axe_finds_nothing_and_a_page_fits_its_window_in_width_and_in_words(visi
         ALSO[name](page)
 
 
+@pytest.mark.nightly
 def test_every_page_is_reached_with_the_keyboard_alone(visit):
     page = visit("/")
     links = page.get_by_test_id("stSidebar").get_by_role("link")
@@ -294,7 +300,7 @@ def test_the_server_answers_while_it_reads_a_large_file(visit, server, tmp_path)
     expect(step).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.nightly), 390])
 def test_a_toast_covers_no_button(visit, server, width):
     library = Library(server.home, SAMPLES)
     rows = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, np.full(20, 0.5), np.arange(20) % 2)

@@ -84,6 +84,7 @@ def nameless(page: Page) -> None:
     page.wait_for_function("name => !document.documentElement.outerHTML.includes(name)", arg=NAME)
 
 
+@pytest.mark.nightly
 def test_a_film_is_looked_at_checked_and_saved(visit, film, file):
     page = visit("/xray")
     looked_at(page)

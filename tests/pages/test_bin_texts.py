@@ -67,6 +67,7 @@ def listed(test):
     return {column for table in test.dataframe for column in table.value}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_texts_of_a_bin_are_shown_with_what_the_model_says(run, tmp_path, monkeypatch):
     monkeypatch.setenv("CANDOR_IMPORT", str(tmp_path))

@@ -329,6 +329,7 @@ def test_a_table_that_does_not_fit_is_refused_in_words(page, keep):
     assert "in the table's order" in html(test)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
     run = keep()

@@ -199,6 +199,7 @@ def test_every_declared_field_stands_in_the_form(page, tmp_path, monkeypatch):
     assert declared - drawn == {"evaluate.cifar10c_root", *others}  # the first: of photographs
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_onnx_model_is_tried_and_queued_with_what_was_chosen(
     page, tmp_path, monkeypatch, request

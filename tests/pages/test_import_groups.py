@@ -167,6 +167,7 @@ def test_tables_of_groups_and_of_weights_are_read_together(page):
     assert rows.weights.of_row.tolist() == [k % 3 for k in range(N)]
 
 
+@pytest.mark.nightly
 def test_a_weight_of_a_table_is_not_kept_for_files_of_this_form(page, home):
     test = drop(page(), films())
     names = [f"{k // 3:05d}_{k % 3}.png" for k in range(N)]
@@ -180,6 +181,7 @@ def test_a_weight_of_a_table_is_not_kept_for_files_of_this_form(page, home):
     assert (kept["group"], kept.get("weight")) == ("patient", None)
 
 
+@pytest.mark.nightly
 def test_scores_and_labels_swapped_keep_their_tables(page):
     test = drop(page(), films())
     names = [f"{k // 3:05d}_{k % 3}.png" for k in range(N)]
@@ -197,6 +199,7 @@ def test_scores_and_labels_swapped_keep_their_tables(page):
     assert all(path.exists() for path in upload.paths)
 
 
+@pytest.mark.nightly
 def test_a_table_that_lacks_rows_is_refused_with_a_way_back(page):
     test = drop(page(), films())
     test = add(test, "t.csv", b"image,ward\n00000_0.png,a\n00000_1.png,a\nx,b\n")
@@ -208,6 +211,7 @@ def test_a_table_that_lacks_rows_is_refused_with_a_way_back(page):
     assert select(test, "Rows that belong together").value == ""
 
 
+@pytest.mark.nightly
 def test_a_column_that_cannot_be_a_weight_is_offered_and_refused_with_its_row(page):
     test = drop(page(), films())
     names = [f"{k // 3:05d}_{k % 3}.png" for k in range(N)]
@@ -235,6 +239,7 @@ def test_a_table_of_which_nothing_can_be_chosen_is_said(page):
     assert "table of weights can be chosen: no column holds numbers" in said(test)
 
 
+@pytest.mark.nightly
 def test_a_table_that_cannot_be_read_costs_neither_the_file_nor_what_was_chosen(page):
     test = drop(page(), films())
     select(test, "Rows that belong together").set_value("patient").run()

@@ -338,6 +338,7 @@ def has_table(test: AppTest) -> bool:
     return "Scores of the methods" in html(test)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_long_work_is_done_elsewhere_with_the_same_numbers(page, keep, monkeypatch):
     run = keep("large", val=rows(seed=1), test=rows(seed=2))

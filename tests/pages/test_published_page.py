@@ -123,6 +123,7 @@ def test_hyperparameters_follow_the_filters(page):
     assert not [f for f in page(plain="true").expander if f.label.startswith("Hyper")]
 
 
+@pytest.mark.nightly
 def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     library = Library(home, SAMPLES)
     rows, validation = library.load(FIRST_RUN, "test"), library.load(FIRST_RUN, "val")

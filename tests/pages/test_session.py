@@ -34,6 +34,7 @@ def thawed():
     gc.freeze()  # as the suite keeps it
 
 
+@pytest.mark.nightly
 def test_modules_are_spared_once_for_each_hundred_of_them(thawed):
     n = len(sys.modules) // 100 * 100
     gc.collect()

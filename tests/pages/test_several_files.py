@@ -66,6 +66,7 @@ def _alone(paused, monkeypatch):
     st.cache_resource.clear()  # as the end of the session: its drafts go
 
 
+@pytest.mark.nightly
 def test_two_complete_runs_are_two_drafts_whatever_they_are_called():
     test = fine(drop(opened(), my_scores__npz=npz(1), old_labels__npz=npz(2)))
     assert [draft.file_name for draft in drafts()] == ["my_scores.npz", "old_labels.npz"]
@@ -89,6 +90,7 @@ def test_a_file_without_scores_is_the_labels_of_one_without_labels(swapped):
     assert len(draft.files) == 2
 
 
+@pytest.mark.nightly
 def test_labels_go_to_every_file_that_lacks_them():
     p, y = made(1)
     q = p**2 / (p**2).sum(axis=1, keepdims=True)
@@ -96,6 +98,7 @@ def test_labels_go_to_every_file_that_lacks_them():
     assert [draft.result.splits["test"].labels.tolist() for draft in drafts()] == [y.tolist()] * 2
 
 
+@pytest.mark.nightly
 def test_of_several_labels_each_goes_to_the_file_of_its_name():
     (p, y), (q, z) = made(1), made(2)
     files = {"a_probs": p, "b_probs": q, "b_labels": z, "a_labels": y}
@@ -135,6 +138,7 @@ def session_files(room) -> set:
     return {path for draft in room.drafts.values() for path in draft.files}
 
 
+@pytest.mark.nightly
 def test_an_answer_holds_for_the_other_files_of_its_form():
     test = drop(opened(), a__csv=risks(1), b__csv=risks(2), c__npz=npz(3))
     press(test, "Choose a.csv")
@@ -177,6 +181,7 @@ def test_keeping_all_can_be_stopped(monkeypatch):
     assert [row.name for row in open_library().rows() if row.kind == "upload"] == ["seed0"]
 
 
+@pytest.mark.nightly
 def test_two_models_of_one_file_become_two_drafts():
     rng = np.random.default_rng(5)
     p = rng.random((N, 2)).round(3)

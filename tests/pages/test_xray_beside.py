@@ -196,6 +196,7 @@ def test_a_model_has_the_badge_of_its_run_and_may_mean_nothing_where_that_is_not
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_three_models_are_compared_and_the_one_picked_is_checked(xray):  # noqa: F811
     test = xray(film="s4", models="phantom-ce,phantom-focal-3,phantom-fcl")

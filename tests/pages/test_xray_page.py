@@ -123,6 +123,7 @@ def unknown(monkeypatch):
     monkeypatch.setattr(xray_models, "samples", lambda: models)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("unknown")
 def test_a_first_look_says_that_it_takes_longer(xray):
     shared().close()
@@ -415,6 +416,7 @@ def test_heat_below_the_threshold_is_hidden_until_it_is_asked_for(xray, weights)
     assert "strong influence" in said(test)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_slow_methods_are_computed_on_request_and_scaled_to_themselves(xray, weights):
     test = with_model(drop(xray(), ("a.png", film())), weights)
@@ -431,6 +433,7 @@ def test_slow_methods_are_computed_on_request_and_scaled_to_themselves(xray, wei
     assert "Do not compare pictures" in said(test)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_sanity_check_shows_how_the_map_changes(xray, weights):
     test = with_model(drop(xray(), ("a.png", film())), weights)
@@ -507,6 +510,7 @@ def test_a_densenet_of_torchxrayvision_has_its_findings_and_says_what_is_left_of
     assert "op_threshs are left off" in said(test)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_ten_crops_change_what_is_asked_of_the_model(xray, weights):
     test = with_model(drop(xray(), ("a.png", film())), weights)

@@ -488,6 +488,7 @@ def unpacked(name, into):
     return into / name
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_real_newsgroups_are_split_as_in_the_papers(tmp_path):
     corpus = read_corpus("20newsgroups", unpacked("20_newsgroups", tmp_path), seed=0)
@@ -519,6 +520,7 @@ def test_tickets_are_the_same_messages_each_time_and_fit_their_desks():
         assert own in ([], [row.label])  # sentences of one desk alone stand at no other
 
 
+@pytest.mark.nightly
 def test_some_tickets_fit_several_desks_and_none_holds_a_sentence_twice():
     every = [_pattern(text) for desk in DESKS.values() for text in desk]
     shared = sum(not any(p.search(row.text) for p in every) for row in tickets())

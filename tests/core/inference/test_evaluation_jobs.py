@@ -63,6 +63,7 @@ def test_what_fails_is_said_and_can_be_retried_with_its_weights(jobs, weights, t
     assert ended(jobs, again.id).state is JobState.FAILED
 
 
+@pytest.mark.nightly
 def test_an_evaluation_says_how_far_it_is_and_stops_when_told(jobs, weights):
     slow = replace(
         CONFIG, preprocessing=Preprocessing((600, 600)), batch_size=4, splits=("train", "test")

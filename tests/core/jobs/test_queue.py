@@ -483,7 +483,10 @@ def test_nothing_is_made_by_looking(tmp_path):
     assert not (tmp_path / "home").exists()
 
 
-@pytest.mark.parametrize("damage", ["gone", "torn", "other", "no text"])
+@pytest.mark.parametrize(
+    "damage",
+    ["torn", *(pytest.param(d, marks=pytest.mark.nightly) for d in ("gone", "other", "no text"))],
+)
 def test_a_lost_table_is_made_anew_from_the_folders(jobs, damage):
     (done,) = jobs.submit([config("step:1")])
     before = ended(jobs, done.id)

@@ -502,6 +502,7 @@ def test_a_flood_stays_small_and_its_end_can_be_read(mebibytes, jobs):
     assert set(lines[-2]) == {"x"}
 
 
+@pytest.mark.nightly
 def test_the_log_turns_over_at_its_limit_and_reads_across(tmp_path):
     log = Log(tmp_path)
     line = b"%07d\n"

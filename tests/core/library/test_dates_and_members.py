@@ -149,7 +149,7 @@ def test_rows_without_a_label_take_their_dates_along(tmp_path):
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.nightly)])
 def test_a_run_keeps_the_members_of_its_ensemble(library, tmp_path, axis, dtype):
     members = np.moveaxis(SCORES.astype(dtype), 0, axis)
     np.savez(tmp_path / "in.npz", test_probs=members, test_labels=LABELS)

@@ -306,7 +306,7 @@ def test_so_few_votes_hide_entropy_as_miller_and_madow_say():
     assert audit.known_nll - audit.scores["soft_nll"].floor == pytest.approx(2 / 100, abs=0.002)
 
 
-@pytest.mark.parametrize("people", [2, 5])
+@pytest.mark.parametrize("people", [2, pytest.param(5, marks=pytest.mark.nightly)])
 def test_one_knowing_model_in_twenty_is_beyond_a_bound(people):
     """Nearly all people agree about most rows: own votes alone put 3 models in 5 beyond it."""
     beyond = dict.fromkeys(("tvd", "soft_nll", "rank"), 0)

@@ -489,6 +489,7 @@ def test_the_command_counts_by_weight(files, capsys):
     assert not {"groups", "weights"} & set(plain)
 
 
+@pytest.mark.nightly
 def test_the_command_says_groups_and_what_they_are_worth(files, capsys):
     more = "--weight", "n", "--group", "patient"
     one = json.loads(read(capsys, files, "", *more, "--json", "-"))["sets"]["noise"]

@@ -348,6 +348,7 @@ def test_names_of_tables_are_free_where_they_are_not_numbered_alike(tmp_path):
     assert len(joined(tmp_path).entries["label"]) == 4 * N
 
 
+@pytest.mark.nightly
 def test_as_many_shards_as_may_be_fit_into_the_handles_of_a_process(tmp_path):
     for i in range(module.MOST_SHARDS // 2):
         np.save(tmp_path / f"logits-{i}.npy", Z[:4])

@@ -223,6 +223,7 @@ def test_a_run_that_was_trained_here_agrees_with_its_report(tmp_path, capsys):
     assert "differs, digest" in capsys.readouterr().out
 
 
+@pytest.mark.nightly
 def test_a_report_with_votes_agrees_with_its_files_and_no_others(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
     scores, labels = logits(80)

@@ -315,6 +315,7 @@ def test_what_helps_is_not_a_correction_that_the_report_finds_no_help(monkeypatc
         assert verdict.paragraphs[1].startswith(f"What helps: {helps}")
 
 
+@pytest.mark.nightly
 def test_what_helps_is_judged_on_the_label_that_the_page_is_about():
     rng = np.random.default_rng(9)
     logits = rng.normal(-1.5, 1.2, (1_200, 8))
@@ -448,7 +449,12 @@ def intervals(numbers, place=""):
 
 
 @pytest.mark.parametrize(
-    "rows", [several()[0], asked()[0], one_finding()[0]], ids=["several", "asked", "finding"]
+    "rows",
+    [
+        pytest.param(several()[0], id="several"),
+        pytest.param(asked()[0], id="asked", marks=pytest.mark.nightly),
+        pytest.param(one_finding()[0], id="finding", marks=pytest.mark.nightly),
+    ],
 )
 def test_every_interval_of_a_report_is_wider_at_a_higher_level(rows):
     run = replace(reported(rows), voted=() if rows.votes is None else ("test",))

@@ -52,7 +52,7 @@ def off_alone(_home):
     return Predictions(Task.MULTILABEL, ScoreKind.LOGITS, logits, labels, class_names=names)
 
 
-@pytest.mark.parametrize("rows", [sample, made, off_alone])
+@pytest.mark.parametrize("rows", [pytest.param(sample, marks=pytest.mark.nightly), made, off_alone])
 def test_every_page_says_the_same_of_a_label(rows, tmp_path):
     rows = rows(tmp_path)
     audit = suite.audit(rows, AuditConfig())

@@ -41,10 +41,11 @@ def state(parts):
     return parts.net.state_dict()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "backend",
     [
-        pytest.param(broken, id="forward", marks=pytest.mark.nightly),
+        pytest.param(broken, id="forward"),
         pytest.param(aot_autograd(fw_compiler=nop, bw_compiler=broken), id="back"),
     ],
 )

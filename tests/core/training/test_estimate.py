@@ -80,6 +80,7 @@ def test_a_small_network_is_measured(loss):
     assert seconds(found, config()) > found.start_s > 0
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_many_labels_and_images_of_another_size_are_measured():
     small = config(data="chestxray14", model="timm:resnet18", batch_size=2, device="cpu")
