@@ -129,7 +129,7 @@ def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) 
     # Moments that the preprocessing states replace those of the data
     replaced = {NoticeCode.IMAGENET_MOMENTS} if config.preprocessing.mean else set()
     noticed = [notice for notice in data.notices if notice.code not in replaced]
-    manifest = open_library().keep_evaluated(
+    manifest = open_library().keep(
         config.name,
         splits,
         source=RunSource(config.weights.file or config.model, config.weights.digest),
@@ -137,6 +137,7 @@ def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) 
         if "test" in splits
         else {},
         notices=(*noticed, *evaluation.notices),
+        kind="evaluate",
         config=config.to_json(),
         environment=environment(device),
         run_id=folder.path.name,

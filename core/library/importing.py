@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from core.configs import AuditConfig
-from core.library.manifest import Manifest, RunSource, summarise
+from core.library.history import Tables
+from core.library.manifest import HISTORY_KIND, Manifest, RunSource, summarise
 from core.library.store import Library
 from core.metrics.records import Audit
 from core.metrics.suite import audit
@@ -83,4 +84,12 @@ def keep_bin_history(library: Library, name: str, file_name: str, history: Histo
         The kept run, of kind ``history``.
     """
     source = RunSource(file_name, history.digest)
-    return library.keep_history(name, history.bins, source=source, notices=history.notices)
+    return library.keep(
+        name,
+        {},
+        source=source,
+        summary={},
+        notices=history.notices,
+        kind=HISTORY_KIND,
+        tables=Tables(bins=history.bins),
+    )

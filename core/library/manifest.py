@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Annotated, TypedDict
+from typing import Annotated, Final, TypedDict
 
 from core import codec
 from core.errors import LibraryError, Notice, UsageError
@@ -24,7 +24,7 @@ SINCE_2 = ("config", "environment", "history")
 SHIFTED = ("corrupted-", "cifar10c-")  # beginnings of the names of splits of corrupted images
 ROLES = ("train", "val", "test", "shifted", "ood")
 DIGITS = "sklearn.datasets.load_digits"  # what samples without a config were made on
-HISTORY_KIND = "history"  # a run that is a gamma history alone
+HISTORY_KIND: Final = "history"  # a run that is a gamma history alone
 HISTORY, BINS, VALIDATION = "history.parquet", "bins.parquet", "validation.safetensors"
 VOCABULARY = "vocabulary.txt"  # a word a line
 RUN_ID = re.compile(r"[a-z0-9](-?[a-z0-9]){0,39}", re.ASCII)

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from core.access import LOCAL, RETAINER, Act, Quotas, Visitor, of_process, refuse_over
 from core.arrays import Scores
@@ -39,6 +39,8 @@ from core.predictions import Predictions
 
 SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
 LOG = logging.getLogger(__name__)
+Kind = Literal["upload", "history", "train", "evaluate"]
+NO_TABLES = Tables()
 
 
 def home() -> Path:
@@ -191,7 +193,7 @@ class Library:
         """
         return files.read_table(self.folder(run_id), VALIDATION, files.read_logits)
 
-    def keep(
+    def keep(  # noqa: PLR0913  each is a separate part of a run
         self,
         name: str,
         splits: Mapping[str, Predictions],
@@ -200,6 +202,10 @@ class Library:
         summary: Mapping[str, Summary],
         notices: Sequence[Notice] = (),
         tags: Sequence[str] = (),
+        kind: Kind = "upload",
+        tables: Tables = NO_TABLES,
+        config: JsonObject | None = None,
+        environment: JsonObject | None = None,
         run_id: str | None = None,
     ) -> Manifest:
         """Put a run into the library and return its manifest.
@@ -209,7 +215,7 @@ class Library:
         name : str
             What the user calls it; stored as given.
         splits : mapping of str to Predictions
-            One or more, of one task, one kind of scores and the same classes.
+            Of one task, one kind of scores and the same classes; none of a gamma history alone.
         source : RunSource
             File name, digest of its bytes, and the recipe it was read with.
         summary : mapping of str to Summary
@@ -218,118 +224,48 @@ class Library:
             What was accepted, but said.
         tags : sequence of str
             Free words.
+        kind : {'upload', 'history', 'train', 'evaluate'}
+            Uploads and gamma histories from elsewhere count against the quota. What a job has spent
+            hours on is kept beyond it.
+        tables : Tables
+            What a training or a gamma history holds by epoch.
+        config, environment : dict or None
+            Plain JSON: what a training or an evaluation was told, and what it ran on.
         run_id : str, optional
-            The id of the job that read it, which becomes the run's. One that is there already stays
-            as it is: the end of a job may come twice.
+            The id of the job that made or read it, which becomes the run's. One that is there
+            already stays as it is: the end of a job may come twice.
 
         Raises
         ------
         LibraryError
-            NAME, TAGS, SPLIT_NAME, CLASSES when the splits do not go together, ROLE, OVER_QUOTA, or
-            LIBRARY_WRITE when nothing could be written.
+            NAME, TAGS, SPLIT_NAME, CLASSES when the splits do not go together, HISTORY when the
+            tables do not, ROLE, OVER_QUOTA, or LIBRARY_WRITE when nothing could be written.
         """
         if run_id is not None and (self._runs / checked_id(run_id)).is_dir():
             return self.get(run_id)
+        if kind == "train":
+            check_tables(tables, splits)
         manifest = describe(name, splits, source=source, summary=summary, notices=notices)
-        manifest = replace(manifest, id=run_id or manifest.id)
-        members = [part.members.of_row for part in splits.values() if part.members is not None]
-        arrays = [array for part in splits.values() for array in (part.scores, part.labels)]
-        self.check_room(sum(array.nbytes for array in (*arrays, *members)))
-        manifest = replace(manifest, tags=checked_tags(tags))
-        return self._write(manifest, splits, Tables(), of_job=run_id is not None)
-
-    def keep_trained(  # noqa: PLR0913  each is a separate part of a training
-        self,
-        name: str,
-        splits: Mapping[str, Predictions],
-        *,
-        source: RunSource,
-        summary: Mapping[str, Summary],
-        notices: Sequence[Notice] = (),
-        tags: Sequence[str] = (),
-        config: JsonObject,
-        environment: JsonObject,
-        history: History,
-        bins: BinHistory | None = None,
-        validation: Scores | None = None,
-        vocabulary: tuple[str, ...] = (),
-        run_id: str,
-    ) -> Manifest:
-        """Put a finished training into the library and return its manifest.
-
-        A training that is there already stays as it is: its end may come twice.
-
-        Parameters
-        ----------
-        name, splits, source, summary, notices, tags
-            As of `keep`.
-        config, environment : dict
-            Plain JSON: what was asked for, and what it ran on.
-        history : History
-            At least one epoch.
-        bins : BinHistory or None
-            Of losses that learn gammas by bin.
-        validation : (E, N, K) or (E, N, L) array of float, or None
-            Logits of the rows of the split val after each epoch of the history.
-        vocabulary : tuple of str
-            Of a training on texts: a word's number is its place.
-        run_id : str
-            The job's id, which becomes the run's.
-
-        Raises
-        ------
-        LibraryError
-            As of `keep`; HISTORY when the parts of the history do not go together.
-        """
-        if (self._runs / checked_id(run_id)).is_dir():
-            return self.get(run_id)
-        tables = Tables(history, bins, validation, vocabulary)
-        check_tables(tables, splits)
-        manifest = describe(name, splits, source=source, summary=summary, notices=notices)
+        if kind in ("upload", HISTORY_KIND):
+            members = [part.members.of_row for part in splits.values() if part.members is not None]
+            arrays = [array for part in splits.values() for array in (part.scores, part.labels)]
+            self.check_room(sum(array.nbytes for array in (*arrays, *members)))
         manifest = replace(
-            manifest, id=run_id, kind="train", config=config, environment=environment
+            manifest,
+            id=run_id or manifest.id,
+            kind=kind,
+            owner=self.visitor.owner,
+            tags=checked_tags(tags),
+            config=config,
+            environment=environment,
+            history=tables.entry(),
         )
-        manifest = replace(manifest, tags=checked_tags(tags))
-        return self._write(manifest, splits, tables, of_job=True)
-
-    def keep_evaluated(
-        self,
-        name: str,
-        splits: Mapping[str, Predictions],
-        *,
-        source: RunSource,
-        summary: Mapping[str, Summary],
-        notices: Sequence[Notice] = (),
-        config: JsonObject,
-        environment: JsonObject,
-        run_id: str,
-    ) -> Manifest:
-        """Put what a model said of some splits into the library and return its manifest.
-
-        One that is there already stays as it is: its end may come twice. Parameters and errors as
-        of `keep_trained`.
-        """
-        if (self._runs / checked_id(run_id)).is_dir():
-            return self.get(run_id)
-        manifest = describe(name, splits, source=source, summary=summary, notices=notices)
-        manifest = replace(
-            manifest, id=run_id, kind="evaluate", config=config, environment=environment
-        )
-        return self._write(manifest, splits, Tables(), of_job=True)
-
-    def keep_history(
-        self, name: str, bins: BinHistory, *, source: RunSource, notices: Sequence[Notice] = ()
-    ) -> Manifest:
-        """Put a gamma history from elsewhere into the library: a run without predictions.
-
-        Raises
-        ------
-        LibraryError
-            NAME, or LIBRARY_WRITE when nothing could be written.
-        """
-        manifest = describe(name, {}, source=source, summary={}, notices=notices)
-        self.check_room(0)
-        return self._write(replace(manifest, kind=HISTORY_KIND), {}, Tables(bins=bins))
+        self.visitor.require(Act.IMPORT)
+        self._make_home()
+        if run_id is None:  # else the trail has the job, whose id it is
+            trail.record(self.home, self.visitor, Act.IMPORT, manifest.id)
+        files.write_run(self._runs, manifest, splits, tables)
+        return manifest
 
     def rename(self, run_id: str, name: str) -> Manifest:
         """Give a run another name; samples keep theirs (SAMPLE)."""
@@ -584,22 +520,6 @@ class Library:
             manifest = replace(files.read_manifest(run), **fields)  # type: ignore[arg-type]
             files.write_manifest(run, manifest)
         return manifest
-
-    def _write(
-        self,
-        manifest: Manifest,
-        splits: Mapping[str, Predictions],
-        tables: Tables,
-        *,
-        of_job: bool = False,
-    ) -> Manifest:
-        kept = replace(manifest, owner=self.visitor.owner, history=tables.entry())
-        self.visitor.require(Act.IMPORT)
-        self._make_home()
-        if not of_job:  # else the trail has the job, whose id it is
-            trail.record(self.home, self.visitor, Act.IMPORT, kept.id)
-        files.write_run(self._runs, kept, splits, tables)
-        return kept
 
     def _make_home(self) -> None:
         with writing():

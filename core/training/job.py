@@ -16,7 +16,7 @@ from core.datasets.texts.corpus import LEFT_OUT
 from core.datasets.texts.dataset import TextDataset, load_texts
 from core.errors import LibraryError, Notice, Refused, UsageError
 from core.library import RunSource, open_library, summarise
-from core.library.history import MAX_ROWS, from_events
+from core.library.history import MAX_ROWS, Tables, from_events
 from core.losses.bins import UpdateSchedule
 from core.losses.catalogue import checked
 from core.metrics.suite import audit
@@ -172,18 +172,16 @@ def _keep(folder: JobFolder, parts: TrainingSetup, splits: dict[str, Predictions
     config, data = parts.config, parts.data
     known = data.vocabulary if isinstance(data, TextDataset) else ()
     history, bins = from_events(folder.lines())
-    manifest = open_library().keep_trained(
+    manifest = open_library().keep(
         config.name,
         splits,
         source=RunSource(data.name, data.digest, recipe_of(data)),
         summary={"test": summarise(audit(splits["test"], AuditConfig()))},
         notices=_notices(folder, parts),
+        kind="train",
+        tables=Tables(history, bins, folder.validation(), known),
         config=config.to_json(),
         environment=environment(parts.fabric.device, parts.fabric.world_size),
-        history=history,
-        bins=bins,
-        validation=folder.validation(),
-        vocabulary=known,
         run_id=folder.path.name,
     )
     return manifest.id

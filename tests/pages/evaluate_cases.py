@@ -81,12 +81,13 @@ def keep_run(library: Library, run_id: str, config=CONFIG):
     strange = Predictions(
         Task.MULTICLASS, ScoreKind.LOGITS, logits[::-1], np.full(300, -1), labelled=False
     )
-    return library.keep_evaluated(
+    return library.keep(
         config.name,
         {"test": part, "corrupted-fog-3": part, "svhn": strange},
         source=RunSource(config.weights.file, config.weights.digest),
         summary={"test": summarise(audit(part))},
         config=config.to_json(),
+        kind="evaluate",
         environment={},
         run_id=run_id,
     )

@@ -10,6 +10,7 @@ import pytest
 from core.datasets.texts.corpus import tickets
 from core.inference.client import shared
 from core.library import SAMPLES, Library, RunSource, summarise
+from core.library.history import Tables
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.training.config import from_json
@@ -37,14 +38,15 @@ def run(home, tmp_path):
     config = from_json(
         {"data": "texts", "model": "text_mean", "loss": {"name": "ce"}, "data_root": str(root)}
     )
-    kept = Library(home, SAMPLES).keep_trained(
+    kept = Library(home, SAMPLES).keep(
         "texts",
         {"test": part},
         source=RunSource("texts", "0" * 32),
         summary={"test": summarise(audit(part))},
         config=config.to_json(),
         environment={},
-        history=small_history(),
+        kind="train",
+        tables=Tables(small_history()),
         run_id="texts23",
     )
     yield kept.id

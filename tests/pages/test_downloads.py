@@ -8,7 +8,7 @@ from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from core.library import SAMPLES, Library
 from core.library import home as library_home
 from pages.ui import server, visitor
-from tests.core.library.builders import SOURCE, small_bins
+from tests.core.library.builders import keep_history, small_bins
 from tests.pages.seen import fine, opened
 
 CSV = "text/csv"
@@ -31,7 +31,7 @@ def offered(monkeypatch):
 def test_two_histories_of_equal_length_are_downloaded_each_as_itself(offered):
     library, files = Library(library_home(), SAMPLES), {}
     for seed in (1, 2):
-        run = library.keep_history(f"history {seed}", small_bins(seed=seed), source=SOURCE).id
+        run = keep_history(library, f"history {seed}", small_bins(seed=seed))
         fine(opened("gamma", run=run))
         make, name = offered["gamma.whole"]
         assert name == f"candor_gammas_{run}.csv"

@@ -8,7 +8,7 @@ import pytest
 
 from core.library import Library
 from pages.ui.escape import esc
-from tests.core.library.builders import SOURCE, headline, small, small_bins
+from tests.core.library.builders import SOURCE, headline, keep_history, small, small_bins
 from tests.pages.seen import opened
 
 HOSTILE = "**b** ![x](http://x/y) [c](javascript:1) <script> $a$ :red[r] :material/home: `q` ~~s~~"
@@ -44,7 +44,7 @@ def test_ordinary_words_in_any_script_stay_readable():
 
 def test_no_list_of_choices_turns_the_direction_of_writing(home):
     library = Library(home, home / "none")
-    library.keep_history("a\u202eb", small_bins(), source=SOURCE)
+    keep_history(library, "a\u202eb", small_bins())
     named = replace(small(), class_names=("c\u202ed", "e", "f"))
     run = library.keep("g\u2066h", {"test": named}, source=SOURCE, summary={"test": headline()}).id
     for page, query in (("gamma", {}), ("reliability", {"run": run}), ("compare", {"runs": run})):

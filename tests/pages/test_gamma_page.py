@@ -13,6 +13,7 @@ from core.jobs.local import open_jobs
 from core.jobs.records import Job, JobState
 from core.jobs.store import JobStore
 from core.library import SAMPLES, Library, RunSource, summarise
+from core.library.history import Tables
 from core.losses.bins import AdaFocalRule
 from core.losses.replay import replay
 from core.metrics.suite import audit
@@ -21,7 +22,7 @@ from core.process_identity import identity
 from core.training.config import from_json
 from core.training.folder import Epoch, JobFolder
 from pages.ui.gamma import cache as cache_gamma
-from tests.core.library.builders import small_bins, small_history
+from tests.core.library.builders import keep_history, small_bins, small_history
 from tests.pages.seen import PATIENCE_S, bodies, html, opened
 
 SAMPLE = "digits-adafocal"
@@ -91,16 +92,14 @@ def test_an_odd_link_shows_the_newest_epoch(library, epoch, place):
 
 
 def test_a_history_from_elsewhere_is_shown_and_says_what_is_not_known(library):
-    kept = library.keep_history(
-        "gammas *of* <b>another", small_bins(), source=RunSource("g.csv", "1")
-    )
-    test = opened("gamma", run=kept.id, epoch="2")
+    kept = keep_history(library, "gammas *of* <b>another", small_bins(), RunSource("g.csv", "1"))
+    test = opened("gamma", run=kept, epoch="2")
     assert not test.exception
     assert not test.error
     text = html(test)
     assert "gammas *of* &lt;b&gt;another" in text
     assert "The rule is not known" in text
-    assert np.isfinite(library.bins(kept.id).gamma).all()
+    assert np.isfinite(library.bins(kept).gamma).all()
 
 
 def test_plain_words_have_no_terms(library):
@@ -178,15 +177,15 @@ def keep_with_logits(library, logits):
     val = Predictions(
         Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(90, 3)) * 3, rng.integers(0, 3, 90)
     )
-    return library.keep_trained(
+    return library.keep(
         "focal, with logits",
         {"val": val},
         source=RunSource("digits", "0" * 32),
         summary={"val": summarise(audit(val))},
         config={"loss": {"name": "focal"}},
         environment={},
-        history=small_history(),
-        validation=logits.astype(np.float32),
+        kind="train",
+        tables=Tables(small_history(), validation=logits.astype(np.float32)),
         run_id="focal",
     ).id
 
@@ -222,10 +221,10 @@ def test_entering_again_restores_the_link_so_that_a_bin_leaves_the_epoch(library
 
 
 def test_a_run_beyond_the_newest_and_the_samples_are_found(library, monkeypatch):
-    kept = library.keep_history("oldest", small_bins(), source=RunSource("g.csv", "1"))
-    library.keep_history("newest", small_bins(), source=RunSource("h.csv", "2"))
+    kept = keep_history(library, "oldest", small_bins(), RunSource("g.csv", "1"))
+    keep_history(library, "newest", small_bins(), RunSource("h.csv", "2"))
     monkeypatch.setattr("pages.ui.gamma.cache.LISTED", 1)
-    test = opened("gamma", run=kept.id)
+    test = opened("gamma", run=kept)
     assert "keeps no gammas" not in html(test)
     assert "oldest" in html(test)
     assert any("AdaFocal" in option for option in test.selectbox(key="widget.source").options)

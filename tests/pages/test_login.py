@@ -21,7 +21,14 @@ from core.library import SAMPLES, Library, sharing, trail
 from core.library import home as library_home
 from core.library.logins import Login
 from pages.ui import login, selftest, server, session, visitor
-from tests.core.library.builders import SOURCE, headline, small, small_bins, unlabelled
+from tests.core.library.builders import (
+    SOURCE,
+    headline,
+    keep_history,
+    small,
+    small_bins,
+    unlabelled,
+)
 from tests.pages.seen import APP, PATIENCE_S, fine, html, said
 
 ISSUER = "https://login.example"
@@ -363,7 +370,7 @@ def test_what_was_opened_is_in_the_trail_once():
 
 def history(user: str) -> str:
     library = Library(library_home(), SAMPLES, Visitor(user_id(ISSUER, user), Role.AUDITOR))
-    return library.keep_history("Night shift", small_bins(), source=SOURCE).id
+    return keep_history(library, "Night shift", small_bins())
 
 
 def outside(user: str) -> str:

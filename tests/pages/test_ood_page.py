@@ -71,8 +71,15 @@ def keep(home):
         if config is None:
             return library.keep(name, splits, source=source, summary={}).id
         run_id = re.sub("[^a-z]", "", name)
-        return library.keep_evaluated(
-            name, splits, source=source, summary={}, config=config, environment={}, run_id=run_id
+        return library.keep(
+            name,
+            splits,
+            source=source,
+            summary={},
+            kind="evaluate",
+            config=config,
+            environment={},
+            run_id=run_id,
         ).id
 
     return kept

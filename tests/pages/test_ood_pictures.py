@@ -43,7 +43,7 @@ def run(home, leaves):
         preprocessing=Preprocessing((8, 8)), data="digits", splits=("test",),
         sets=(OutsideSet("folder", root=str(leaves)),),
     )  # fmt: skip
-    kept = Library(home, SAMPLES).keep_evaluated(
+    kept = Library(home, SAMPLES).keep(
         "digits and leaves",
         {
             "test": Predictions(*kinds, scores, rng.integers(0, 10, N_TEST)),
@@ -51,8 +51,8 @@ def run(home, leaves):
                 *kinds, outside, np.full(N_OUT, -1), row_ids=IDS, labelled=False
             ),
         },
-        source=RunSource("net.pt", "00"), summary={}, config=config.to_json(), environment={},
-        run_id="pictured23",
+        source=RunSource("net.pt", "00"), summary={}, kind="evaluate", config=config.to_json(),
+        environment={}, run_id="pictured23",
     )  # fmt: skip
     yield kept.id
     shared().close()

@@ -12,6 +12,7 @@ from core.configs import AuditConfig
 from core.errors import Notice
 from core.jobs.local import open_jobs
 from core.library import SAMPLES, Library, RunSource, summarise
+from core.library.history import Tables
 from core.metrics.suite import audit
 from core.screens.kit.numbers import MISSING
 from core.studies import posthoc
@@ -131,14 +132,15 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     config["preset"] = "cifar"
 
     def keep(name, **settings):
-        library.keep_trained(
+        library.keep(
             name,
             {"test": rows, "val": validation},
             source=RunSource("x", "0" * 32),
             summary={"test": summarise(audit(rows, AuditConfig(metrics=("accuracy", "ece"))))},
             config=from_json(config | settings).to_json(),
             environment={},
-            history=small_history(),
+            kind="train",
+            tables=Tables(small_history()),
             run_id=name.split()[0].lower(),
             notices=[Notice(NoticeCode.REENCODED, "JPEGs")] if "epochs" in settings else [],
         )

@@ -16,6 +16,7 @@ from core.jobs.local import open_jobs
 from core.jobs.records import Failure, Job, JobState
 from core.jobs.store import JobStore
 from core.library import SAMPLES, Library, RunSource, summarise
+from core.library.history import Tables
 from core.losses.catalogue import LOSSES
 from core.metrics.suite import audit
 from core.models import names
@@ -77,17 +78,16 @@ def keep_run(library, run_id, **more):
     part = Predictions(
         Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(90, 3)) * 3, rng.integers(0, 3, 90)
     )
-    return library.keep_trained(
+    return library.keep(
         "a run",
         {"test": part, "val": part},
         source=RunSource("digits", "0" * 32),
         summary={"test": summarise(audit(part))},
         config={"epochs": 3},
         environment={},
-        history=small_history(),
-        bins=small_bins(),
+        kind="train",
+        tables=Tables(small_history(), small_bins(), **more),
         run_id=run_id,
-        **more,
     )
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from core.library import SAMPLES, Library, RunSource, summarise
+from core.library.history import Tables
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
-from tests.core.library.builders import small_bins, small_history
+from tests.core.library.builders import keep_history, small_bins, small_history
 from tests.pages.seen import opened
 
 SOURCE = RunSource("digits", "0" * 32)
@@ -21,7 +22,7 @@ def library(home):
 
 @pytest.fixture
 def history(library):
-    return library.keep_history("gammas *of* another", small_bins(), source=SOURCE).id
+    return keep_history(library, "gammas *of* another", small_bins())
 
 
 @pytest.fixture
@@ -30,15 +31,15 @@ def trained(library):
     test = Predictions(
         Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(90, 3)) * 3, rng.integers(0, 3, 90)
     )
-    return library.keep_trained(
+    return library.keep(
         "adafocal, seed 0",
         {"test": test},
         source=SOURCE,
         summary={"test": summarise(audit(test))},
         config={"epochs": 3},
         environment={},
-        history=small_history(),
-        bins=small_bins(),
+        kind="train",
+        tables=Tables(small_history(), small_bins()),
         run_id="trained",
     ).id
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from core.library import SAMPLES, Library, RunSource, summarise
+from core.library.history import Tables
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.reports.build import ReportRequest, report_files, run_of_library
@@ -54,14 +55,15 @@ def run(home):
                 "text": {"left_out": ["sci.med"]},
             }
         )
-        Library(home, SAMPLES).keep_trained(
+        Library(home, SAMPLES).keep(
             f"newsgroups {number}",
             splits,
             source=RunSource("20newsgroups", "0" * 32),
             summary={"test": summarise(audit(splits["test"]))},
             config=config.to_json(),
             environment={},
-            history=small_history(),
+            kind="train",
+            tables=Tables(small_history()),
             run_id=f"texts{number}",
         )
     return "texts1"

@@ -5,7 +5,8 @@ from dataclasses import fields, replace
 import numpy as np
 
 from core.histories import BinHistory, History
-from core.library import RunSource, Summary
+from core.library import Library, RunSource, Summary
+from core.library.history import Tables
 from core.predictions import Predictions, ScoreKind, Task
 
 SOURCE = RunSource("scores.npz", "0f" * 16, {"scores": "logits"})
@@ -78,3 +79,9 @@ def same_columns(one: History | BinHistory, two: History | BinHistory) -> bool:
         a == b if isinstance(a, tuple) else a.dtype == b.dtype and a.tobytes() == b.tobytes()
         for a, b in pairs
     )
+
+
+def keep_history(library: Library, name: str, bins: BinHistory, source: RunSource = SOURCE) -> str:
+    """Keep gammas from elsewhere, and return the run's id."""
+    parts = {"kind": "history", "tables": Tables(bins=bins)}
+    return library.keep(name, {}, source=source, summary={}, **parts).id

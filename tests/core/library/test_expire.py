@@ -18,7 +18,7 @@ from core.access import RETAINER, Role, Visitor, user_id
 from core.errors import LibraryError
 from core.library import Library, RunSource, recipes, sharing, trail
 from core.library.files import MANIFEST
-from tests.core.library.builders import headline, small, small_bins
+from tests.core.library.builders import headline, keep_history, small, small_bins
 
 CANARY = "DOE^JANE-ID-12345"
 ANNA = Visitor(user_id("https://login.example", "anna"), Role.AUDITOR)
@@ -162,13 +162,14 @@ def test_an_upload_that_cannot_be_removed_is_said_and_the_others_go(of, home, mo
 
 def test_what_is_young_or_was_trained_here_or_is_somebody_elses_stays(of, home, library):
     young, theirs = kept(of(ANNA)), kept(of(BOSS))
-    history = of(ANNA).keep_history("h", small_bins(), source=RunSource("h.csv", "0f" * 16)).id
-    trained = library.keep_evaluated(
+    history = keep_history(of(ANNA), "h", small_bins(), RunSource("h.csv", "0f" * 16))
+    trained = library.keep(
         "trained",
         {"test": small()},
         source=RunSource("net.pt", "0f" * 16),
         summary={},
         config={},
+        kind="evaluate",
         environment={},
         run_id="trained1",
     ).id

@@ -11,7 +11,14 @@ from core.readers.formats.contents import FileBytes as FileSource
 from core.readers.predictions.interpret import read_source
 from core.readers.predictions.options import ReadOptions, Uncertain
 from core.readers.tables.history_file import read_history
-from tests.core.library.builders import SOURCE, same_columns, small, small_bins, unlabelled
+from tests.core.library.builders import (
+    SOURCE,
+    keep_history,
+    same_columns,
+    small,
+    small_bins,
+    unlabelled,
+)
 
 
 def test_export_opens_in_numpy_with_every_array_of_every_split(library, tmp_path):
@@ -109,17 +116,17 @@ def test_unknown_labels_are_exported_as_blank_ones(library, tmp_path):
 
 
 def test_a_gamma_history_is_exported_as_the_table_that_import_reads(library, tmp_path):
-    kept = library.keep_history("gammas", small_bins(), source=SOURCE)
-    library.export(kept.id, tmp_path / "out.parquet")
+    kept = keep_history(library, "gammas", small_bins())
+    library.export(kept, tmp_path / "out.parquet")
     data = (tmp_path / "out.parquet").read_bytes()
     assert same_columns(read_history(FileSource.of_bytes("out.parquet", data)).bins, small_bins())
     assert [path.name for path in tmp_path.glob("*out*")] == ["out.parquet"]
 
 
 def test_a_gamma_history_is_no_npz(library, tmp_path):
-    kept = library.keep_history("gammas", small_bins(), source=SOURCE)
+    kept = keep_history(library, "gammas", small_bins())
     with pytest.raises(LibraryError, match=r"out\.npz says otherwise") as excinfo:
-        library.export(kept.id, tmp_path / "out.npz")
+        library.export(kept, tmp_path / "out.npz")
     assert excinfo.value.code == "EXPORT"
     assert list(tmp_path.glob("*out*")) == []
 

@@ -22,6 +22,7 @@ from core.errors import LibraryError, Notice, Refused
 from core.histories import COLUMNS, LATER, BinHistory, History
 from core.library import Library
 from core.library.history import (
+    Tables,
     from_events,
     read_bins,
     read_history,
@@ -31,6 +32,7 @@ from core.library.history import (
 from tests.core.library.builders import (
     SOURCE,
     headline,
+    keep_history,
     same_columns,
     small,
     small_bins,
@@ -52,12 +54,12 @@ def keep_trained(library: Library, seed: int = 0, **changed: object):
         "tags": ["adafocal"],
         "config": CONFIG,
         "environment": ENVIRONMENT,
-        "history": small_history(),
-        "bins": small_bins(seed=seed),
-        "validation": logits,
         "run_id": f"training-{seed}",
     }
-    return library.keep_trained("a training", {"val": val, "test": test}, **parts | changed)
+    tables = {"metrics": small_history(), "bins": small_bins(seed=seed), "validation": logits}
+    tables |= {name: changed.pop(name) for name in [*changed] if name in tables}
+    parts |= {"kind": "train", "tables": Tables(**tables)}
+    return library.keep("a training", {"val": val, "test": test}, **parts | changed)
 
 
 # Files ------------------------------------------------------------------------------------------
@@ -266,7 +268,7 @@ def test_what_was_not_kept_is_said(library, keep):
 
 def test_metrics_without_a_value_are_null_in_the_manifest(library):
     history = History(np.zeros(2, np.int64), ("a", "b"), np.array([np.nan, np.inf]))
-    kept = keep_trained(library, history=history, bins=None, validation=None)
+    kept = keep_trained(library, metrics=history, bins=None, validation=None)
     assert kept.history.last == {"a": None, "b": None}
     assert library.history(kept.id).value[1] == np.inf
 
@@ -281,7 +283,7 @@ def test_logits_of_other_epochs_or_rows_are_not_kept(shape, library, home):
 def test_a_history_without_epochs_is_not_kept(library, home):
     nothing = History(np.empty(0, np.int64), (), np.empty(0))
     with pytest.raises(LibraryError, match="no epoch"):
-        keep_trained(library, history=nothing, bins=None, validation=None)
+        keep_trained(library, metrics=nothing, bins=None, validation=None)
     assert not home.exists()
 
 
@@ -382,7 +384,7 @@ def test_an_exported_training_is_read_back_as_its_splits(library, tmp_path):
 
 
 def test_a_gamma_history_is_a_run_without_predictions(library, home, tmp_path):
-    kept = library.keep_history("theirs", small_bins(), source=SOURCE)
+    kept = library.get(keep_history(library, "theirs", small_bins()))
     other = Library(home, tmp_path / "samples")
     manifest = other.get(kept.id)
     assert manifest == kept
@@ -454,7 +456,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
 rows = np.arange(9000)
 history = History(rows, ("loss",) * 9000, np.random.default_rng(0).random(9000))
 try:
-    keep_trained(Library(Path(sys.argv[1]), Path("none")), history=history, validation=None)
+    keep_trained(Library(Path(sys.argv[1]), Path("none")), metrics=history, validation=None)
 except LibraryError as error:
     print(error.code)
 """

@@ -236,12 +236,13 @@ def test_names_of_people_are_remembered_by_id(home):
 def test_what_a_job_keeps_is_its_owners_and_in_the_trail_as_the_job_alone(of, home, monkeypatch):
     """A node of a cluster opens no table, whose locks the disk that it shares may not keep."""
     monkeypatch.setenv(OWNER, WARD)
-    manifest = of(of_process()).keep_evaluated(
+    manifest = of(of_process()).keep(
         "kept",
         {"test": small()},
         source=SOURCE,
         summary={"test": headline()},
         config={},
+        kind="evaluate",
         environment={},
         run_id="abcdefghijkm",
     )
