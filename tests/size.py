@@ -45,7 +45,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/reports": Size(3_450, 21, 55),
     "core/screens": Size(20_760, 86, 228),
     "core/studies": Size(3_670, 15, 36),
-    "core/training": Size(4_245, 19, 52),
+    "core/training": Size(4_300, 19, 52),
     "core/xray": Size(1_400, 8, 24),
     "pages": Size(19_210, 123, 310),
 }

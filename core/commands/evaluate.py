@@ -267,7 +267,9 @@ def _config(
         size = first_size(
             candidate.model, candidate.size, data, stated=stated, trained_here=bool(run)
         )
-        settings = settings_of(candidate.model, size, channels)
+        settings = settings_of(
+            candidate.model, size, channels, data=data, file=file.name, trained_here=bool(run)
+        )
     preprocessing = preprocessing_of(arguments, settings, channels)
     sets = tuple(outside_set for text in arguments.set for outside_set in _sets(text))
     if arguments.temperature != "file":

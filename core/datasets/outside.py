@@ -132,9 +132,16 @@ def overlap(inside: SplitDataset, outside: DatasetSplit, rows: Tensor | None = N
         return sum(fingerprint in known for fingerprint in _fingerprints(outside, rows))
 
 
-def _copied_files(inside: SplitDataset, outside: DatasetSplit, rows: Tensor) -> int:
+def stored_files(split: DatasetSplit) -> StreamedSplit | None:
+    """Return the files whose pictures a split shows, changed or not; None where there are none."""
+    source = split.source if isinstance(split, ChangedSplit) else split
+    return source if isinstance(source, StreamedSplit) else None
+
+
+def _copied_files(inside: SplitDataset, split: DatasetSplit, rows: Tensor) -> int:
     """Return how many outside files have the bytes of an inside one; others' are not read."""
-    if not isinstance(outside, StreamedSplit):
+    outside = stored_files(split)
+    if outside is None:
         return 0
     splits = [p for p in (inside.train, inside.val, inside.test) if isinstance(p, StreamedSplit)]
     mine = [pair for split in splits for pair in _lengths(split, torch.arange(len(split)))]

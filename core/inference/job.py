@@ -22,9 +22,10 @@ from core.configs import AuditConfig
 from core.datasets.base import DatasetSplit, SplitDataset
 from core.datasets.catalogue import data_entry
 from core.datasets.load import load as load_data
-from core.datasets.outside import OutsideDataset, open_outside, overlap
+from core.datasets.outside import OutsideDataset, open_outside, overlap, stored_files
 from core.datasets.pictures import Scaling
 from core.datasets.shifts import OutsideSet
+from core.datasets.stream import StreamedSplit
 from core.disk import storing
 from core.errors import Notice, Refused, UsageError
 from core.inference.config import EvaluationConfig
@@ -444,4 +445,9 @@ class Evaluation:
             )
         if n_same:
             text = f"{n_same:,} of {len(rows):,} images of {label} also are in {self.data.name}."
+            self.notices.append(Notice(NoticeCode.OVERLAP, text))
+        elif isinstance(self.data.train, StreamedSplit):  # what was looked for is not all there is
+            text = f"Of {label}, only copies of {self.data.name}'s files would have been found."
+            if stored_files(split) is None:
+                text = f"{label} holds no files, so it was not compared with {self.data.name}."
             self.notices.append(Notice(NoticeCode.OVERLAP, text))

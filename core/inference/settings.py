@@ -7,6 +7,7 @@ from typing import Any
 
 from core.checkpoints.guess import COLOURS
 from core.checkpoints.index import shipped
+from core.datasets.catalogue import MIDDLE, data_entry
 from core.datasets.pictures import SUFFIXES, common_size
 from core.inference.config import CIFAR, SMALL
 from core.inference.preprocessing import INTERPOLATIONS, MOMENTS, Preprocessing, shown_by_code
@@ -14,7 +15,15 @@ from core.models.build import input_size
 from core.models.catalogue import ONNX, OURS, PUBLIC
 
 
-def settings_of(model: str, size: tuple[int, int] | None, channels: int = COLOURS) -> Preprocessing:
+def settings_of(
+    model: str,
+    size: tuple[int, int] | None,
+    channels: int = COLOURS,
+    *,
+    data: str = "folder",
+    file: str = "",
+    trained_here: bool = False,
+) -> Preprocessing:
     """Return the preprocessing that a network was most likely trained with.
 
     Parameters
@@ -26,6 +35,14 @@ def settings_of(model: str, size: tuple[int, int] | None, channels: int = COLOUR
         the moments of the data.
     channels : int, optional
         Of the network; moments of networks of public code are given for as many.
+    data : str, optional
+        That it is evaluated on.
+    file : str, optional
+        What its weights are called: torchvision's own names tell which of its recipes they are of.
+        Others are taken to be of its first, which scales to 256 pixels for most networks, as the
+        papers do; a later one scales to 232.
+    trained_here : bool
+        Candor trained it, by the data's moments, on whole images or ImageNet's middles.
 
     Raises
     ------
@@ -36,17 +53,19 @@ def settings_of(model: str, size: tuple[int, int] | None, channels: int = COLOUR
         shown = size or CIFAR
         named = MOMENTS["imagenet"] if channels == COLOURS and max(shown) > SMALL else ((), ())
         return Preprocessing(shown, *named)
-    if model in OURS:
-        entry = PUBLIC.get(model)
+    entry = PUBLIC.get(model)
+    if trained_here or model in OURS:
         shown = (entry and entry.size) or input_size(model, size or CIFAR)
-        if entry is None or not entry.mean:
-            return Preprocessing(shown)
-        return shown_by_code(entry, shown, channels)
+        if entry is not None and entry.mean:
+            return shown_by_code(entry, shown, channels)
+        cropped = data_entry(data).cropped
+        return Preprocessing(shown, crop=MIDDLE if cropped else 1.0, cover=cropped)
     own = input_size(model, CIFAR)  # refuses unknown names
     if size is not None and max(size) <= SMALL < min(own):
         return Preprocessing(size)
     library, _, name = model.partition(":")
-    values = _timm(name, own) if library == "timm" else _torchvision(name, own)
+    values = _timm(name, own) if library == "timm" else _torchvision(name, file)
+    own = values["size"]
     return Preprocessing(**{**values, "size": size or own})
 
 
@@ -78,16 +97,18 @@ def _timm(name: str, size: tuple[int, int]) -> dict[str, Any]:
     }
 
 
-def _torchvision(name: str, size: tuple[int, int]) -> dict[str, Any]:
+def _torchvision(name: str, file: str) -> dict[str, Any]:
     from torchvision import models  # type: ignore[import-untyped]
 
-    transforms = models.get_model_weights(name).DEFAULT.transforms()
-    (scaled,) = transforms.resize_size
+    released = list(models.get_model_weights(name))
+    named = (weights for weights in released if Path(weights.url).stem == Path(file).stem)
+    transforms = next(named, released[0]).transforms()
+    (scaled,), (side,) = transforms.resize_size, transforms.crop_size
     return {
-        "size": size,
+        "size": (side, side),
         "mean": tuple(transforms.mean),
         "std": tuple(transforms.std),
-        "crop": min(1.0, size[0] / scaled),
+        "crop": min(1.0, side / scaled),
         "cover": True,
         "interpolation": _interpolation(transforms.interpolation.value),
     }

@@ -5,12 +5,17 @@ leaves the one before untouched.
 """
 
 import copy
+import ctypes
 import io
+import os
 import re
+import signal
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from threading import Lock, Thread
 from typing import Any, Final, Self
 
 import numpy as np
@@ -18,6 +23,7 @@ import torch
 
 from core.disk import PART, replace_bytes, storing
 from core.errors import LibraryError
+from core.training import ranks
 from core.training.folder import JobFolder
 
 KEPT: Final = 2
@@ -52,7 +58,8 @@ def save(folder: Path, epoch: int, state: State) -> None:
 class CheckpointWriter:
     """Saves states in a thread, one at a time, so that training goes on meanwhile.
 
-    Leaving it waits for the last one and raises what `save` raised.
+    Leaving it waits for the last one and raises what `save` raised. Where training fails, or its
+    process gets SIGTERM, the newest state is saved before the end, however long a step takes.
 
     Parameters
     ----------
@@ -63,11 +70,18 @@ class CheckpointWriter:
         self._folder = folder
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._pending: Future[None] | None = None
+        self._newest: tuple[int, State] | None = None  # until it is on the disk
+        self._writing = Lock()
+
+    def keep(self, epoch: int, state: State) -> None:
+        """Keep a copy of the state after so many epochs in memory, in place of the one before."""
+        self.wait()
+        self._newest = (epoch, _on_host(state))
 
     def save(self, epoch: int, state: State) -> None:
         """Begin to save the state after so many epochs, as it is now."""
-        self.wait()
-        self._pending = self._thread.submit(save, self._folder, epoch, _on_host(state))
+        self.keep(epoch, state)
+        self._pending = self._thread.submit(self._write)
 
     def wait(self) -> None:
         """Wait until what was begun is on the disk; errors as of `save`."""
@@ -75,13 +89,48 @@ class CheckpointWriter:
         if pending is not None:
             pending.result()
 
+    def _write(self) -> None:
+        with self._writing:
+            if self._newest is not None:
+                save(self._folder, *self._newest)
+                self._newest = None
+
     def __enter__(self) -> Self:
+        # Python runs handlers between two steps of its own only, but writes to this pipe at once.
+        ended, signalled = os.pipe()
+        os.set_blocking(signalled, False)
+        self._before = signal.signal(signal.SIGTERM, lambda *_: None)
+        self._pipe_before = signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
+        self._signalled = signalled
+        Thread(target=self._end_by_signal, args=(ended,), daemon=True).start()
         return self
+
+    def _end_by_signal(self, ended: int) -> None:
+        """Save the newest state and end the process, once that gets SIGTERM."""
+        with open(ended, "rb", buffering=0) as signals:
+            while (number := signals.read(1)) and number[0] != signal.SIGTERM:
+                continue
+        if not number:
+            return
+        with suppress(LibraryError):
+            self._write()
+        if not ranks.leads():  # an exit code would have Fabric kill the first rank as it saves
+            os._exit(0)
+        ctypes.CDLL(None).signal(signal.SIGTERM, 0)  # the default; Python asks for the main thread
+        os.kill(os.getpid(), signal.SIGTERM)
 
     def __exit__(self, kind: object, *_: object) -> None:
         self._thread.shutdown()
-        if kind is None:
-            self.wait()
+        try:
+            if kind is None:
+                self.wait()
+            else:
+                with suppress(LibraryError):  # what failed comes first
+                    self._write()
+        finally:
+            signal.set_wakeup_fd(self._pipe_before)
+            signal.signal(signal.SIGTERM, self._before)
+            os.close(self._signalled)
 
 
 def _on_host(value: Any) -> Any:  # noqa: ANN401  a state, or what stands in one

@@ -245,7 +245,7 @@ class TrainConfig:
         int,
         Field(
             "Checkpoint interval",
-            "Epochs. Cancel and time limits lose those trained since the last checkpoint.",
+            "Epochs. One that is cancelled or out of time writes its last epoch as well.",
             low=1,
             high=10_000,
         ),

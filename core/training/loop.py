@@ -368,8 +368,9 @@ def train(
             # ranks end together, as the first does
             late = parts.fabric.broadcast(late or progress.is_asked(folder.path))
             ends = late or parts.epoch == config.epochs
-            if leads and (ends or parts.epoch % config.checkpoint_every == 0):
-                writer.save(parts.epoch, parts.state())
+            if leads:
+                due = ends or parts.epoch % config.checkpoint_every == 0
+                (writer.save if due else writer.keep)(parts.epoch, parts.state())
             if late:
                 break
     rate = images / training if training else None

@@ -269,6 +269,9 @@ def question(opened: OpenedWeights) -> dict[str, Any] | None:  # Any: plain JSON
         "channels": value("channels"),
         "size": None if image_size is None else list(image_size),
         "folder": _folder(opened),
+        "data": str(value("data")),
+        "file": opened.file.name,
+        "trained_here": isinstance(opened.spec, TrainConfig),
         **({"weights": str(opened.path(group))} if chosen == ONNX else {}),
         "bytes": chosen == ONNX and opened.file.hints.get("input_type") == "uint8",
     }

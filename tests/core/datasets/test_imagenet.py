@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import save_file
 
 from core.datasets import folders
 from core.datasets.load import load
 from core.errors import Refused
+from core.inference.config import EvaluationConfig, WeightsSource
+from core.inference.folder import WEIGHTS
+from core.inference.job import run as evaluate
+from core.inference.settings import settings_of
 from core.library import open_library
+from core.training import checkpoint
 from core.training.config import from_json
 from core.training.folder import JobFolder
 from core.training.job import load_images, run
@@ -83,3 +89,19 @@ def test_an_epoch_by_the_papers_recipe_shows_the_middle_in_the_end(root: Path) -
     result = run(JobFolder.make(root.parent / "home" / "jobs" / "one", config))
     manifest = open_library().get(result["run"])
     assert {name: entry.n for name, entry in manifest.splits.items()} == {"val": 4, "test": 5}
+    # the same network, evaluated from its checkpoint, says the same of the same pictures
+    how = settings_of("small_cnn", (224, 224), data="imagenet", trained_here=True)
+    again = JobFolder.make(
+        root.parent / "home" / "jobs" / "two",
+        EvaluationConfig(
+            model="small_cnn", n_outputs=3, channels=3, weights=WeightsSource("one", "0f" * 16),
+            preprocessing=how, data="imagenet", data_root=str(root), device="cpu",
+            keep_implausible=True,
+        ),
+    )  # fmt: skip
+    state = checkpoint.of_job(JobFolder(root.parent / "home" / "jobs" / "one"))
+    save_file(state["net"], again.path / WEIGHTS)
+    evaluate(again)
+    for part in ("val", "test"):
+        one, two = (open_library().load(name, part) for name in (result["run"], "two"))
+        np.testing.assert_allclose(one.scores, two.scores, atol=2e-4)

@@ -1,5 +1,6 @@
 """Images of an outside set that the data set holds, in memory and in files."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,8 @@ def test_of_streamed_pictures_copies_of_files_are_found(tmp_path: Path) -> None:
     data = load("folder", root=tmp_path / "inside", split_seed=0)
     copies = folder_of(tmp_path / "outside", np.concatenate([large[3:6], 255 - large[:2]]))
     assert overlap(data, open_outside(copies, data, download=False).split) == 3
+    grey = replace(data, channels=1)  # shown as greys, from the same files
+    assert overlap(grey, open_outside(copies, grey, download=False).split) == 3
     house = write_svhn(tmp_path / "t.mat", HOUSES.transpose(2, 3, 1, 0), DIGITS)
     assert overlap(data, open_outside(house, data, download=False).split) == 0
 

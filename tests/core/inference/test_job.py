@@ -29,6 +29,7 @@ from core.library import open_library
 from core.models.build import build
 from core.predictions import Predictions, ScoreKind, Task
 from core.training.folder import JobFolder
+from tests.core.datasets.test_outside import DIGITS, HOUSES, write_svhn
 
 ROOT = Path(__file__).parents[3]
 CPU = torch.device("cpu")
@@ -181,6 +182,42 @@ def test_a_limit_decodes_only_the_pictures_that_it_takes(job, tmp_path, monkeypa
         np.testing.assert_allclose(found.scores, all_rows.scores[::step], atol=1e-5)
     with pytest.raises(Refused, match="IMAGE_TRUNCATED"):
         run(job("damaged", **changes))
+
+
+def test_a_check_for_known_pictures_that_a_limit_makes_partial_says_so(job, tmp_path):
+    files = small_photographs(tmp_path / "photos", 20)
+    for name, images in (("saved_anew", files[:6]), ("copied", [files[0], *files[25:30]])):
+        for number, file in enumerate(images):
+            path = tmp_path / name / f"{number}{'.png' if name == 'saved_anew' else '.jpg'}"
+            path.parent.mkdir(exist_ok=True)
+            if name == "saved_anew":
+                Image.open(file).save(path)
+            else:
+                path.write_bytes(
+                    file.read_bytes() + b"." * (number > 0)
+                )  # other bytes but the first
+    houses = write_svhn(tmp_path / "t.mat", HOUSES.transpose(2, 3, 1, 0), DIGITS)
+    changes = {
+        "data": "folder", "data_root": str(tmp_path / "photos"), "splits": ("test",),
+        "preprocessing": Preprocessing((8, 8), (0.5,), (0.25,)), "keep_implausible": True,
+    }  # fmt: skip
+
+    def said(name, outside_set, **limit):
+        run(job(name, sets=(outside_set,), **limit, **changes))
+        notices = open_library().get(name).notices
+        return [notice.text for notice in notices if notice.code == "OVERLAP"]
+
+    anew, copied = (OutsideSet("folder", str(tmp_path / name)) for name in ("saved_anew", "copied"))
+    with pytest.raises(Refused, match="All 6 images of .* that were looked at are in folder"):
+        said("anew", anew)
+    (text,) = said("anew_few", anew, limit=3)
+    assert text == f"Of {anew.label}, only copies of folder's files would have been found."
+    assert said("copied_few", copied, limit=3) == [
+        f"1 of 3 images of {copied.label} also are in folder."
+    ]
+    house = OutsideSet("svhn", str(houses))
+    (text,) = said("houses", house, limit=3)
+    assert text == f"{house.label} holds no files, so it was not compared with folder."
 
 
 def test_a_limit_shows_the_same_pixels_where_a_late_picture_has_another_size(job, tmp_path):

@@ -1,5 +1,7 @@
 """Preprocessing: what is refused, and that images become what torchvision makes of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from core import codec
+from core.datasets.pictures import Scaling, decode
 from core.errors import UsageError
 from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import MOMENTS, Preprocessing
@@ -114,6 +117,42 @@ def test_scaling_and_cropping_agree_with_torchvision(interpolation):
     torch.testing.assert_close(found, clipped, atol=2e-5, rtol=0)
     wide, _ = prepare(how)(images())[0], None  # the middle of what torchvision would scale whole
     torch.testing.assert_close(wide.mean(), theirs(images()).mean(), atol=0.05, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("file", "scaled"),
+    [("resnet50-11ad3fa6.pth", 232), ("resnet50-0676ba61.safetensors", 256), ("best.pth", 256)],
+)
+def test_torchvisions_recipe_is_the_one_of_its_file_else_that_of_the_papers(file, scaled, tmp_path):
+    """Of an upright and a wide photograph, by Pillow as torchvision scales pictures of files."""
+    from torchvision.transforms import v2
+
+    how = settings_of("torchvision:resnet50", None, data="imagenet", file=file)
+    assert (how.size, how.scaled, how.cover) == ((224, 224), (scaled, scaled), True)
+    theirs = v2.Compose([v2.Resize(scaled), v2.CenterCrop(224)])
+    smooth = np.random.default_rng(3).integers(0, 256, (9, 9, 3), np.uint8)
+    for sides in ((300, 400), (500, 333)):
+        photograph = Image.fromarray(smooth).resize(sides, Image.Resampling.BICUBIC)
+        photograph.save(tmp_path / "photo.png")
+        kept = decode(tmp_path, "photo.png", how.scaled, Scaling(cover=True))
+        (found,) = prepare(replace(how, mean=(0.0,) * 3, std=(1 / 255,) * 3))(
+            torch.from_numpy(kept.copy())[None]
+        )
+        expected = np.asarray(theirs(photograph), float).transpose(2, 0, 1)
+        assert np.abs(found[0].numpy() - expected).mean() < 1.5  # half a pixel; 9 for a wrong scale
+
+
+def test_what_candor_trained_is_shown_what_its_training_shows():
+    timm = "timm:vit_tiny_patch16_224"
+    assert settings_of(timm, (224, 224), data="cifar10", trained_here=True) == Preprocessing(
+        (224, 224)
+    )
+    for model in (timm, "torchvision:resnet50"):
+        shown = settings_of(model, (224, 224), data="imagenet", trained_here=True)
+        assert shown == Preprocessing((224, 224), crop=0.875, cover=True)
+    assert settings_of("resnet50", (224, 224), data="imagenet") == shown
+    released = settings_of("torchvision:vit_b_16", None, file="vit_b_16_swag-9ac1b537.pth")
+    assert (released.size, released.crop) == ((384, 384), 1.0)
 
 
 def test_ten_crops_are_those_of_torchvision():

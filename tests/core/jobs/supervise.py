@@ -4,7 +4,9 @@ import sys
 from pathlib import Path
 
 from core.jobs import launch, supervisor
+from tests.core.jobs.trainer import GRACE_S
 
+supervisor.GRACE_S = GRACE_S
 launch.SUPERVISOR = "tests.core.jobs.supervise"  # of those that it starts in turn
 
 if __name__ == "__main__":

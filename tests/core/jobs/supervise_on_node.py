@@ -4,8 +4,11 @@ import os
 import sys
 from pathlib import Path
 
+from core.jobs import supervisor as local
 from core.jobs.slurm import supervisor
+from tests.core.jobs.trainer import GRACE_S
 
+local.GRACE_S = GRACE_S
 HELD = "CANDOR_TESTS_HOLD" in os.environ
 supervisor.STOP_S = 600.0 if HELD else 1.0  # after the cluster's warning
 if "CANDOR_TESTS_DEAF" in os.environ:  # nothing of the cluster's own words arrives

@@ -11,6 +11,7 @@ import pytest
 from core.jobs import launch, processes
 from core.jobs.records import JobState
 from core.library import open_library
+from core.training import checkpoint
 from tests.core.jobs import rounds
 from tests.core.jobs.conftest import config, ended, until
 
@@ -62,3 +63,21 @@ def test_a_real_training_that_is_killed_goes_on_and_is_whole(victim, jobs, monke
     at = [e for e, m in zip(history.epoch, history.metric, strict=True) if m == "val_nll"]
     assert at == list(range(n_epochs))
     assert len(jobs.folder(one.id).events()) < n_epochs
+
+
+@pytest.mark.slow
+def test_a_real_training_that_is_cancelled_loses_no_epoch_that_it_has_finished(jobs, monkeypatch):
+    monkeypatch.setattr(launch, "SUPERVISOR", "core.jobs.supervisor")
+    (one,) = jobs.submit([config("real", n_train=256, epochs=400, checkpoint_every=400)])
+    folder = jobs.folder(one.id)
+    until(lambda: len(folder.events()) >= 2)
+    assert not folder.checkpoints.exists()
+    jobs.cancel(one.id)
+    assert ended(jobs, one.id).state is JobState.CANCELLED
+    # the signal may come between the line of an epoch and the copy of its state
+    assert 0 <= len(folder.events()) - checkpoint.of_job(folder)["epoch"] <= 1
+    again = jobs.resume(one.id)
+    went_on = jobs.folder(again.id)
+    n_epochs = len(folder.events()) + 1
+    until(lambda: len(went_on.events()) > n_epochs)
+    assert went_on.events()[: n_epochs - 2] == folder.events()[: n_epochs - 2]

@@ -20,8 +20,8 @@ from core.jobs.failures import explain, lost, time_limit
 from core.jobs.log import LIMIT, Follower, Log, tail
 from core.jobs.records import Failure, Job, JobState, silence, watched
 from core.jobs.store import JobStore
-from core.jobs.supervisor import GRACE_S
 from tests.core.jobs.conftest import config, ended, let, told, until
+from tests.core.jobs.trainer import GRACE_S
 from tests.no_files import next_process_unseen
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from core.access import of_process
 
+GRACE_S = 3.0  # that supervisors give: nothing here has anything to write
+
 
 def main() -> int:
     folder = Path(sys.argv[1])

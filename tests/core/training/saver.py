@@ -3,10 +3,11 @@
 `python -m tests.core.training.saver loop` reads folders from stdin, a line each. For each it forks
 a child that goes on from the newest checkpoint there and saves one after another. Printed are the
 child's pid, then every epoch whose saving has returned, then "dead". `threaded` in the place of
-`loop` saves in a thread, and prints an epoch once the next is begun. Torch is imported once, and
-never used before a fork.
+`loop` saves in a thread, and prints an epoch once the next is begun. `stuck FOLDER` keeps epochs
+and then hangs. Torch is imported once, and never used before a fork.
 """
 
+import ctypes
 import json
 import os
 import sys
@@ -60,6 +61,18 @@ def save_in_a_thread_for_ever(folder: Path) -> None:
                 say(epoch - 1)
 
 
+def be_stuck(folder: Path) -> None:
+    """Save an epoch, keep two more, and never come back from a call, as some drivers' do."""
+    with checkpoint.CheckpointWriter(folder) as writer:
+        writer.save(1, state_of(1))
+        for epoch in (2, 3):
+            writer.keep(epoch, state_of(epoch))
+        say("kept")
+        locked = (ctypes.c_long * 16)()  # a mutex; the second lock waits for ever
+        for _ in range(2):
+            ctypes.CDLL(None).pthread_mutex_lock(locked)
+
+
 def last_epoch(folder: Path) -> int:
     found = checkpoint.newest(folder)
     return found["epoch"] if found else 0
@@ -102,5 +115,7 @@ if __name__ == "__main__":
         loop(save_for_ever)
     elif sys.argv[1] == "threaded":
         loop(save_in_a_thread_for_ever)
+    elif sys.argv[1] == "stuck":
+        be_stuck(Path(sys.argv[2]))
     else:
         fill(Path(sys.argv[2]))

@@ -123,7 +123,7 @@ def test_leaving_waits_for_the_last_state_also_where_training_fails(tmp_path):
 
 
 def test_what_a_thread_cannot_write_is_raised_by_the_next_save_or_at_the_end(tmp_path):
-    writer = checkpoint.CheckpointWriter(tmp_path)
+    writer = checkpoint.CheckpointWriter(tmp_path).__enter__()
     for raises in (lambda: writer.save(3, small(3)), lambda: writer.__exit__(None)):
         writer.save(1, small(1))
         with files_up_to(3 * FLOATS):
@@ -131,6 +131,23 @@ def test_what_a_thread_cannot_write_is_raised_by_the_next_save_or_at_the_end(tmp
             with pytest.raises(LibraryError) as caught:
                 raises()
         assert (caught.value.code, names(tmp_path)) == ("DISK_FULL", ["epoch-00001.pt"])
+
+
+@pytest.mark.parametrize(("rank", "code"), [("0", -signal.SIGTERM), ("1", 0)])
+def test_what_was_kept_is_saved_at_sigterm_amid_a_step_that_never_ends(rank, code, tmp_path):
+    with subprocess.Popen(
+        [*SAVER, "stuck", str(tmp_path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "LOCAL_RANK": rank},
+    ) as process:
+        process.stdout.readline()
+        assert names(tmp_path) == ["epoch-00001.pt"]
+        process.terminate()
+        assert process.wait() == code
+    assert names(tmp_path) == ["epoch-00001.pt", "epoch-00003.pt"]
+    state = checkpoint.newest(tmp_path)
+    assert checkpoint.checksum(state) == checkpoint.checksum(state_of(3))
 
 
 # Damaged ----------------------------------------------------------------------------------------

@@ -149,6 +149,29 @@ def test_checkpoints_at_an_interval_resume_to_the_same_bits(trainer, tmp_path):
     assert checkpoint.of_job(stopped)["epoch"] == 1
 
 
+class Broken(Noisy):
+    """Fails in the middle of its third epoch."""
+
+    n_batches = 0
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        self.n_batches += self.training
+        if self.n_batches == 13:
+            raise MemoryError
+        return super().forward(images)
+
+
+def test_a_training_that_fails_goes_on_from_the_last_epoch_whatever_the_interval(trainer, tmp_path):
+    parts, folder, _ = trainer("through", net=Noisy, **EVERY)
+    with pytest.raises(MemoryError):
+        trainer("broken", net=Broken, checkpoint_every=10, **EVERY)
+    broken = JobFolder(tmp_path / "broken")
+    assert checkpoint.of_job(broken)["epoch"] == 2
+    resumed, *_ = trainer("broken", net=Noisy, checkpoint_every=10, **EVERY)
+    assert rows(broken) == rows(folder)
+    assert checkpoint.checksum(parts.state()) == checkpoint.checksum(resumed.state())
+
+
 def test_a_checkpoint_that_cannot_be_written_ends_the_training(trainer, tmp_path):
     config = from_json({**SMALL, "epochs": 3})
     folder = JobFolder.make(tmp_path / "full", config)
