@@ -440,14 +440,14 @@ class Evaluation:
         if n_same == len(rows):
             raise Refused(
                 "OVERLAP",
-                f"All {n_same:,} images of {label} that were looked at are in {self.data.name}",
+                f"{label}: all {n_same:,} that were looked at are in {self.data.name}",
                 "choose a set that the model was not made for",
             )
         if n_same:
-            text = f"{n_same:,} of {len(rows):,} images of {label} also are in {self.data.name}."
+            text = f"{label}: {n_same:,} of {len(rows):,} also are in {self.data.name}."
             self.notices.append(Notice(NoticeCode.OVERLAP, text))
         elif isinstance(self.data.train, StreamedSplit):  # what was looked for is not all there is
-            text = f"Of {label}, only copies of {self.data.name}'s files would have been found."
+            text = f"{label}: of {self.data.name}, only copies of its files would have been found."
             if stored_files(split) is None:
-                text = f"{label} holds no files, so it was not compared with {self.data.name}."
+                text = f"{label}: not compared with {self.data.name}, whose pictures are files."
             self.notices.append(Notice(NoticeCode.OVERLAP, text))

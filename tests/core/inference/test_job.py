@@ -186,38 +186,34 @@ def test_a_limit_decodes_only_the_pictures_that_it_takes(job, tmp_path, monkeypa
 
 def test_a_check_for_known_pictures_that_a_limit_makes_partial_says_so(job, tmp_path):
     files = small_photographs(tmp_path / "photos", 20)
-    for name, images in (("saved_anew", files[:6]), ("copied", [files[0], *files[25:30]])):
-        for number, file in enumerate(images):
-            path = tmp_path / name / f"{number}{'.png' if name == 'saved_anew' else '.jpg'}"
-            path.parent.mkdir(exist_ok=True)
-            if name == "saved_anew":
-                Image.open(file).save(path)
-            else:
-                path.write_bytes(
-                    file.read_bytes() + b"." * (number > 0)
-                )  # other bytes but the first
-    houses = write_svhn(tmp_path / "t.mat", HOUSES.transpose(2, 3, 1, 0), DIGITS)
+    for number, file in enumerate(files[:6]):
+        for name in ("anew", "copied"):
+            (tmp_path / name).mkdir(exist_ok=True)
+        Image.open(file).save(tmp_path / "anew" / f"{number}.png")
+        ending = b"." * (number > 0)  # one keeps its bytes
+        (tmp_path / "copied" / f"{number}.jpg").write_bytes(file.read_bytes() + ending)
+    write_svhn(tmp_path / "t.mat", HOUSES.transpose(2, 3, 1, 0), DIGITS)
     changes = {
         "data": "folder", "data_root": str(tmp_path / "photos"), "splits": ("test",),
         "preprocessing": Preprocessing((8, 8), (0.5,), (0.25,)), "keep_implausible": True,
     }  # fmt: skip
 
-    def said(name, outside_set, **limit):
-        run(job(name, sets=(outside_set,), **limit, **changes))
-        notices = open_library().get(name).notices
-        return [notice.text for notice in notices if notice.code == "OVERLAP"]
+    def said(name, **limit):
+        kind = "svhn" if name == "t.mat" else "folder"
+        outside = OutsideSet(kind, str(tmp_path / name))
+        folder = job(f"{outside.name}-{len(limit)}", sets=(outside,), **limit, **changes)
+        notices = open_library().get(run(folder)["run"]).notices
+        return [
+            notice.text.removeprefix(f"{outside.label}: ")
+            for notice in notices
+            if notice.code == "OVERLAP"
+        ]
 
-    anew, copied = (OutsideSet("folder", str(tmp_path / name)) for name in ("saved_anew", "copied"))
-    with pytest.raises(Refused, match="All 6 images of .* that were looked at are in folder"):
-        said("anew", anew)
-    (text,) = said("anew_few", anew, limit=3)
-    assert text == f"Of {anew.label}, only copies of folder's files would have been found."
-    assert said("copied_few", copied, limit=3) == [
-        f"1 of 3 images of {copied.label} also are in folder."
-    ]
-    house = OutsideSet("svhn", str(houses))
-    (text,) = said("houses", house, limit=3)
-    assert text == f"{house.label} holds no files, so it was not compared with folder."
+    assert said("anew", limit=3) == ["of folder, only copies of its files would have been found."]
+    assert said("copied", limit=3) == ["1 of 3 also are in folder."]
+    assert said("t.mat", limit=3) == ["not compared with folder, whose pictures are files."]
+    with pytest.raises(Refused, match="all 6 that were looked at are in folder"):
+        said("copied")
 
 
 def test_a_limit_shows_the_same_pixels_where_a_late_picture_has_another_size(job, tmp_path):

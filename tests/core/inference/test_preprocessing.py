@@ -139,7 +139,9 @@ def test_torchvisions_recipe_is_the_one_of_its_file_else_that_of_the_papers(file
             torch.from_numpy(kept.copy())[None]
         )
         expected = np.asarray(theirs(photograph), float).transpose(2, 0, 1)
-        assert np.abs(found[0].numpy() - expected).mean() < 1.5  # half a pixel; 9 for a wrong scale
+        assert (
+            np.abs(found[0].numpy() - expected).mean() < 1.5
+        )  # half a pixel; 20 for a wrong scale
 
 
 def test_what_candor_trained_is_shown_what_its_training_shows():
@@ -150,7 +152,7 @@ def test_what_candor_trained_is_shown_what_its_training_shows():
     for model in (timm, "torchvision:resnet50"):
         shown = settings_of(model, (224, 224), data="imagenet", trained_here=True)
         assert shown == Preprocessing((224, 224), crop=0.875, cover=True)
-    assert settings_of("resnet50", (224, 224), data="imagenet") == shown
+    assert settings_of("small_cnn", (224, 224), data="imagenet") == shown
     released = settings_of("torchvision:vit_b_16", None, file="vit_b_16_swag-9ac1b537.pth")
     assert (released.size, released.crop) == ((384, 384), 1.0)
 
