@@ -8,16 +8,7 @@ from typing import Any
 from core.errors import Notice
 from core.metrics.human import HumanAudit
 from core.metrics.macro import ChanceAmong, corrected_verdicts
-from core.metrics.records import (
-    Audit,
-    BinTable,
-    Evidence,
-    Floor,
-    Gap,
-    Score,
-    TargetAudit,
-    Verdict,
-)
+from core.metrics.records import Audit, BinTable, Evidence, Floor, Gap, Score, TargetAudit, Verdict
 from core.metrics.verdict import SETTLED
 from core.metrics.verdict_codes import Statistic
 from core.screens.reliability.human_words import agreement_words
@@ -209,11 +200,7 @@ def _evidence(item: Evidence) -> Json:
     if item.statistic == Statistic.SLOPE:
         ends = {"low": _number(item.low), "high": _number(item.high), "level": SETTLED}
         return {"statistic": item.statistic, "value": _number(item.value)} | ends
-    return {
-        "statistic": item.statistic,
-        "value": _number(item.value),
-        "q95": _number(item.q95),
-    }
+    return {"statistic": item.statistic, "value": _number(item.value), "q95": _number(item.q95)}
 
 
 def _bins(bins: BinTable) -> list[Json]:

@@ -103,7 +103,9 @@ def report(request: ReportRequest) -> tuple[Json, Document]:
             "Smoother": config.smoother,
         } | {f"Version of {name}": version for name, version in software().items()}
         document = Document(
-            title=_title(request.runs),
+            title=", ".join(run.name for run in request.runs)
+            if len(request.runs) <= sections.FULL_RUNS
+            else f"{len(request.runs)} runs",
             edition=request.edition,
             banners=sections.banners(numbers, request.edition),
             chapters=sections.chapters(numbers, request.sections, request.edition, settings),
@@ -111,12 +113,6 @@ def report(request: ReportRequest) -> tuple[Json, Document]:
             version=defaults.VERSION,
         )
         return content, document
-
-
-def _title(runs: tuple[ReportedRun, ...]) -> str:
-    if len(runs) > sections.FULL_RUNS:
-        return f"{len(runs)} runs"
-    return ", ".join(run.name for run in runs)
 
 
 def default_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:

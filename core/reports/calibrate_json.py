@@ -47,6 +47,28 @@ def calibrate_json(
     comparison = compare([judged[name].compared for name in names], names, names.index(NONE))
     differences = dict(zip(names, comparison.differences, strict=True))
     all_notices = (*notices, *parts.notices, *judged[NONE].compared.audit.notices)
+    methods: Json = {}
+    for fit in fits:
+        after, report = judged.get(fit.method), fit.report
+        if after is None or report is None or fit.calibrator is None:
+            methods[fit.method] = {"reason": fit.refusal}
+            continue
+        changes = differences.get(fit.method, {}).items()
+        methods[fit.method] = {
+            "settings": fit.calibrator.settings(),
+            "parameters": dict(report.parameters),
+            "objective": report.objective,
+            "before": report.before,
+            "after": report.after,
+            "at_bound": report.at_bound,
+            "worse": report.worse,
+            "message": report.message,
+            "fit_seconds": report.seconds,
+            "keeps_accuracy": CALIBRATORS[fit.method].keeps_accuracy,
+            "answers_changed": after.changed,
+            **_scored(after),
+            "difference": {key: difference_json(change) for key, change in changes},
+        }
     return {
         "fit": parts.fit_name,
         "test": parts.test_name,
@@ -55,10 +77,7 @@ def calibrate_json(
         "cut": None if parts.cut is None else {"share": parts.cut[0], "seed": parts.cut[1]},
         "notices": [note.to_json() for note in dict.fromkeys(all_notices)],
         NONE: _scored(judged[NONE]),
-        "methods": {
-            fit.method: _method(fit, judged.get(fit.method), differences.get(fit.method, {}))
-            for fit in fits
-        },
+        "methods": methods,
     }
 
 
@@ -68,27 +87,6 @@ def _scored(judged: MethodReport) -> Json:
     return {
         "metrics": {key: score_json(score) for key, score in main.metrics.items()} | people,
         "noise_floor": {key: floor_json(floor) for key, floor in main.noise_floor.items()},
-    }
-
-
-def _method(fit: Fit, judged: MethodReport | None, differences: Mapping[str, Difference]) -> Json:
-    report = fit.report
-    if judged is None or report is None or fit.calibrator is None:
-        return {"reason": fit.refusal}
-    return {
-        "settings": fit.calibrator.settings(),
-        "parameters": dict(report.parameters),
-        "objective": report.objective,
-        "before": report.before,
-        "after": report.after,
-        "at_bound": report.at_bound,
-        "worse": report.worse,
-        "message": report.message,
-        "fit_seconds": report.seconds,
-        "keeps_accuracy": CALIBRATORS[fit.method].keeps_accuracy,
-        "answers_changed": judged.changed,
-        **_scored(judged),
-        "difference": {key: difference_json(difference) for key, difference in differences.items()},
     }
 
 
@@ -138,9 +136,14 @@ def difference_json(difference: Difference) -> Json:
 
 def calibrate_lines(report: Json) -> list[str]:
     """Return the same for a terminal: where it was fitted, the methods, and what was searched."""
+    same = others = ""
+    if any(notice["code"] == NoticeCode.SAME_ROWS for notice in report["notices"]):
+        same = ", the same rows, so better than on new ones"
+    elif report["fit"] == report["test"]:
+        others = "other "
     lines = [
         f"fitted on {report['n_fit']:,} rows of {report['fit']}, reported on "
-        f"{report['n_test']:,} {_others(report)}rows of {report['test']}{_same(report)}",
+        f"{report['n_test']:,} {others}rows of {report['test']}{same}",
         f"{NONE:<17}{_scores(report[NONE])}",
     ]
     fitted = [method for method in report["methods"].values() if "reason" not in method]
@@ -165,12 +168,16 @@ def calibrate_lines(report: Json) -> list[str]:
 
 def _human_lines(human: Json) -> list[str]:
     """Return temperatures on votes beside those on labels: both errors, and how they change."""
+
+    def errors(method: Json) -> str:
+        return "  ".join(f"{name} {_number(method['metrics'][name])}" for name in HUMAN)
+
     if "reason" in human:
         return [f"not fitted on votes: {human['reason']}"]
     lines = [
         f"compared with people: fitted on {human['n_fit']} rows of {human['fit']} with votes, "
         f"reported on {human['n_test']} rows of {human['test']}",
-        f"{NONE:<17}{_people_scores(human[NONE])}",
+        f"{NONE:<17}{errors(human[NONE])}",
     ]
     for name, targets in human["methods"].items():
         for target, method in targets.items():
@@ -180,34 +187,19 @@ def _human_lines(human: Json) -> list[str]:
                 continue
             told = [f"{error} {_difference(method['difference'][error])}" for error in ERRORS]
             told += [f"{key} {value:.4g}" for key, value in method["parameters"].items()]
-            lines += [f"{head}{_people_scores(method)}", f"{'':<17}{', '.join(told)}"]
+            lines += [f"{head}{errors(method)}", f"{'':<17}{', '.join(told)}"]
     return lines
-
-
-def _people_scores(method: Json) -> str:
-    return "  ".join(f"{name} {_number(method['metrics'][name])}" for name in HUMAN)
-
-
-def _others(report: Json) -> str:
-    return "other " if report["fit"] == report["test"] and not _same(report) else ""
-
-
-def _same(report: Json) -> str:
-    same = any(notice["code"] == NoticeCode.SAME_ROWS for notice in report["notices"])
-    return ", the same rows, so better than on new ones" if same else ""
 
 
 def _scores(method: Json) -> str:
     """Return the scores of a method, and with each error how much chance explains."""
-    keys = [key for key in PAIRABLE if key in method["metrics"]]
-    return "  ".join(
-        f"{key} {_number(method['metrics'][key]['value'])}{_chance(method['noise_floor'].get(key))}"
-        for key in keys
-    )
-
-
-def _chance(floor: Json | None) -> str:
-    return "" if floor is None else f" (chance: up to {_number(floor['q95'])})"
+    texts = []
+    for key in PAIRABLE:
+        if key in method["metrics"]:
+            floor = method["noise_floor"].get(key)
+            chance = "" if floor is None else f" (chance: up to {_number(floor['q95'])})"
+            texts.append(f"{key} {_number(method['metrics'][key]['value'])}{chance}")
+    return "  ".join(texts)
 
 
 def _difference(difference: Json | None) -> str:

@@ -107,27 +107,25 @@ def stated(data: bytes) -> StatedReport:
             raise _refused("The content of the report does not match its certificate")
         if certified({k: v for k, v in content.items() if k != CERTIFICATE}) != content:
             raise _refused("The certificate names other rows, splits, settings or code")
+        if not isinstance(content["runs"], list) or not content["runs"]:
+            raise _refused("Something in the report is missing or of the wrong type")
+        runs = (
+            StatedRun(
+                reading=ReadOptions.from_json(run["reading"]).to_json(),
+                votes=_text(run.get("votes", "")),
+                **{key: _text(run[key]) for key in RUN_TEXTS},
+            )
+            for run in content["runs"]
+        )
         return StatedReport(
             content=content,
-            runs=_runs(content["runs"]),
+            runs=tuple(runs),
             sections=tuple(map(_text, content["sections"])),
             edition=Edition(content["edition"]),
             config=codec.read(AuditConfig, content["settings"], "settings"),
         )
     except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
         raise _refused("Something in the report is missing or of the wrong type") from error
-
-
-def _runs(runs: object) -> tuple[StatedRun, ...]:
-    if not isinstance(runs, list) or not runs:
-        raise TypeError
-    return tuple(map(_run, runs))
-
-
-def _run(run: Mapping[str, Any]) -> StatedRun:
-    reading = ReadOptions.from_json(run["reading"]).to_json()
-    votes = _text(run.get("votes", ""))
-    return StatedRun(reading=reading, votes=votes, **{key: _text(run[key]) for key in RUN_TEXTS})
 
 
 def _text(value: object) -> str:
@@ -170,26 +168,19 @@ def _differing(place: str, theirs: Any, own: Any) -> Iterator[str]:  # noqa: ANN
             yield f"{place}: {len(theirs)} entries in the report, {len(own)} from the files"
         for i, pair in enumerate(zip(theirs, own, strict=False)):
             yield from _differing(f"{place}[{i}]", *pair)
-    elif not _same(theirs, own) and not (ROWS.fullmatch(place) and _is_earlier(theirs, own)):
-        yield f"{place}: {theirs!r} in the report, {own!r} from the files"
-
-
-def _is_earlier(stated: object, own: object) -> bool:
-    """Whether a digest of rows is one of versions before; it was held against them by itself."""
-    if not isinstance(stated, str) or not isinstance(own, str):
-        return False
-    return not stated.startswith((own[: len(DIGEST_MORE)], DIGEST_MORE))
+    else:
+        same, numbers = theirs == own, (int, float)
+        if isinstance(theirs, bool) or isinstance(own, bool):
+            same = theirs is own
+        elif isinstance(theirs, numbers) and isinstance(own, numbers):
+            same = math.isclose(theirs, own, rel_tol=SAME, abs_tol=1e-12)
+        elif ROWS.fullmatch(place) and isinstance(theirs, str) and isinstance(own, str):
+            # A digest of versions before was held against the rows by itself.
+            same |= not theirs.startswith((own[: len(DIGEST_MORE)], DIGEST_MORE))
+        if not same:
+            yield f"{place}: {theirs!r} in the report, {own!r} from the files"
 
 
 def _unguessed(notices: list[Any]) -> list[Any]:
     """Return notices less those of choices with which the file is read again."""
     return [n for n in notices if not (isinstance(n, Mapping) and n.get("code") in GUESSED)]
-
-
-def _same(theirs: object, own: object) -> bool:
-    numbers = (int, float)
-    if isinstance(theirs, bool) or isinstance(own, bool):
-        return theirs is own
-    if isinstance(theirs, numbers) and isinstance(own, numbers):
-        return math.isclose(theirs, own, rel_tol=SAME, abs_tol=1e-12)
-    return theirs == own

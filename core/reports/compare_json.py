@@ -6,7 +6,6 @@ from typing import Any
 
 from core.metrics.comparison import Compared, Comparison
 from core.metrics.human.errors import DISTANCE
-from core.metrics.records import Audit
 from core.reports.audit_json import score_json
 from core.reports.calibrate_json import difference_json
 
@@ -58,7 +57,12 @@ def compare_json(
                 "metrics": {key: score_json(score) for key, score in run.audit.main.metrics.items()}
                 | ({} if run.distance is None else {DISTANCE: score_json(run.distance)}),
                 "unavailable": dict(run.audit.unavailable),
-                **_groups(run.audit),
+                # The effective sample size of grouped or weighted rows.
+                **{
+                    key: asdict(summary)
+                    for key in ("groups", "weights")
+                    if (summary := getattr(run.audit, key)) is not None
+                },
             }
             for name, letter, run in zip(names, letters, runs, strict=True)
         ],
@@ -79,9 +83,3 @@ def compare_json(
             if leader.tied
         },
     }
-
-
-def _groups(audit: Audit) -> Json:
-    """Return the effective sample size of grouped or weighted rows."""
-    both = {"groups": audit.groups, "weights": audit.weights}
-    return {key: asdict(summary) for key, summary in both.items() if summary is not None}

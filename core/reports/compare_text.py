@@ -5,29 +5,31 @@ from collections.abc import Callable, Mapping, Sequence
 from core.reports.table import csv_text
 from core.screens.compare.view import BOLD, CompareView
 from core.screens.kit.numbers import MINUS, MISSING, THIN
-from core.screens.kit.records import CellWords, ScoreRow, Table
+from core.screens.kit.records import Table
 
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    MINUS: "$-$",
-    MISSING: "--",
-    THIN: r"\,",
-    "±": r"$\pm$",
-    "γ": r"$\gamma$",
-    "λ": r"$\lambda$",
-}
-MARKDOWN = "\\`*_{}[]<>#|~$"
+LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        MINUS: "$-$",
+        MISSING: "--",
+        THIN: r"\,",
+        "±": r"$\pm$",
+        "γ": r"$\gamma$",
+        "λ": r"$\lambda$",
+    }
+)
+MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>#|~$"})
 Wrap = Callable[[str], str]
 
 
@@ -51,38 +53,33 @@ def lines(view: CompareView) -> list[str]:
 
 def markdown(view: CompareView) -> str:
     """Return the table in Markdown; the best of a column, where one is, in bold."""
-    head, *rows = _grid(view, _escaped_markdown, lambda text: f"**{text}**")
+    head, *rows = _grid(view, lambda text: text.translate(MARKDOWN), lambda text: f"**{text}**")
     rule = ["---", *["---:"] * (len(head) - 1)]
     return "".join(f"| {' | '.join(row)} |\n" for row in (head, rule, *rows))
 
 
 def latex(view: CompareView) -> str:
     """Return the table as a plain LaTeX `tabular`, which needs no package."""
-    head, *rows = _grid(view, _escaped_latex, lambda text: rf"\textbf{{{text}}}")
-    return _tabular(head, rows)
+    strong = r"\textbf{{{}}}".format
+    return _tabular(*_grid(view, lambda text: text.translate(LATEX), strong))
 
 
 def latex_table(table: Table) -> str:
     """Return a table as a plain LaTeX `tabular`, its cells as people read them."""
-    heads = [_escaped_latex(column.label) for column in table.columns]
-    return _tabular(heads, [[_escaped_latex(cell) for cell in row] for row in table.written()])
+    rows = ([column.label for column in table.columns], *table.written())
+    return _tabular(*([cell.translate(LATEX) for cell in row] for row in rows))
 
 
-def _tabular(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    written = [" & ".join(row) + r" \\" for row in (head, *rows)]
-    columns = "l" + "r" * (len(head) - 1)
-    body = ["\\hline", written[0], "\\hline", *written[1:], "\\hline"]
+def _tabular(*rows: Sequence[str]) -> str:
+    head, *written = [" & ".join(row) + r" \\" for row in rows]
+    columns = "l" + "r" * (len(rows[0]) - 1)
+    body = ["\\hline", head, "\\hline", *written, "\\hline"]
     return "\n".join([rf"\begin{{tabular}}{{{columns}}}", *body, r"\end{tabular}", ""])
-
-
-def csv(view: CompareView) -> str:
-    """Return the table with all digits, fractions as fractions."""
-    return csv_text(view.table.file)
 
 
 FORMATS: Mapping[str, Callable[[CompareView], str]] = {
     "text": lambda view: "\n".join(lines(view)) + "\n",
-    "csv": csv,
+    "csv": lambda view: csv_text(view.table.file),  # all digits, fractions as fractions
     "markdown": markdown,
     "latex": latex,
 }
@@ -90,34 +87,17 @@ FORMATS: Mapping[str, Callable[[CompareView], str]] = {
 
 def _grid(view: CompareView, escape: Wrap, strong: Wrap) -> list[list[str]]:
     """Return heads and rows as text."""
-    rows = [_row(row, escape, strong) for row in view.table.written()]
-    return [[escape(head) for head in view.table.heads], *rows]
-
-
-def _row(row: ScoreRow, escape: Wrap, strong: Wrap) -> list[str]:
-    letter = f"{row.mark.letter}  " if row.mark else ""
-    note = f" ({', '.join(row.notes)})" if row.notes else ""
-    cells = [
-        strong(text) if i in row.strong else text
-        for i, text in enumerate(escape(_cell(cell)) for cell in row.cells)
-    ]
-    return [escape(f"{letter}{' '.join(row.name.split())}{note}"), *cells]
-
-
-def _cell(cell: CellWords) -> str:
-    return f"{cell.value} ({cell.interval})" if cell.interval else cell.value
-
-
-def _escaped_markdown(text: str) -> str:
-    return _each(text, {sign: f"\\{sign}" for sign in MARKDOWN})
-
-
-def _escaped_latex(text: str) -> str:
-    return _each(text, LATEX)
-
-
-def _each(text: str, signs: Mapping[str, str]) -> str:
-    return "".join(signs.get(sign, sign) for sign in text)
+    grid = [[escape(head) for head in view.table.heads]]
+    for row in view.table.written():
+        letter = f"{row.mark.letter}  " if row.mark else ""
+        note = f" ({', '.join(row.notes)})" if row.notes else ""
+        texts = [f"{c.value} ({c.interval})" if c.interval else c.value for c in row.cells]
+        cells = (
+            strong(escape(text)) if i in row.strong else escape(text)
+            for i, text in enumerate(texts)
+        )
+        grid.append([escape(f"{letter}{' '.join(row.name.split())}{note}"), *cells])
+    return grid
 
 
 def letters(view: CompareView, names: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from core.codes import NoticeCode
 from core.errors import Notice
-from core.screens.kit.records import CellWords, FigureCard, Sentence, Table, Tile
+from core.screens.kit.records import CellWords, FigureCard, ScoreRow, Sentence, Table, Tile
 from core.screens.kit.tables import ScoreTable
 from core.screens.reliability.plain import Icons
 
@@ -135,16 +135,20 @@ def written(title: str, table: Table) -> WrittenTable:
 
 def written_scores(title: str, table: ScoreTable) -> WrittenTable:
     """Return a table of scores as people read it, each number with its interval."""
-    scores = table.written()
+    return written_rows(title, table.heads, table.written(), between=". ")
+
+
+def written_rows(
+    title: str, heads: tuple[str, ...], rows: Sequence[ScoreRow], *, between: str
+) -> WrittenTable:
+    """Return rows of scores as people read them; `between` names and their notes."""
+    names = (between.join(filter(None, (row.name, *row.notes))) for row in rows)
     return WrittenTable(
         title,
-        table.heads,
-        tuple(
-            (". ".join(filter(None, (row.name, *row.notes))), *map(cell_text, row.cells))
-            for row in scores
-        ),
-        numeric=frozenset(range(1, len(table.heads))),
-        strong=frozenset((i, 1 + cell) for i, row in enumerate(scores) for cell in row.strong),
+        heads,
+        tuple((name, *map(cell_text, row.cells)) for name, row in zip(names, rows, strict=True)),
+        numeric=frozenset(range(1, len(heads))),
+        strong=frozenset((i, 1 + cell) for i, row in enumerate(rows) for cell in row.strong),
     )
 
 

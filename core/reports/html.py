@@ -168,7 +168,6 @@ def document_html(document: Document) -> str:
 
 
 def _file(template: str, title: str, **values: object) -> str:
-    """Return a self-contained file."""
     return TEMPLATES.get_template(template).render(
         title=title, policy=POLICY, theme=LIGHT, **values
     )

@@ -19,7 +19,12 @@ def document_markdown(document: Document) -> str:
         if document.edition is not Edition.BOARD:
             lines += _chapter(chapter)
         elif chapter.sections and chapter.sections[0].key == "verdict":
-            lines += _board(chapter)
+            # One page: the verdict, and what a board fills in.
+            lines += _chapter(
+                replace(chapter, notices=chapter.caveats, sections=chapter.sections[:1])
+            )
+            rows = tuple((line, "") for line in BOARD_LINES)
+            lines += _table(WrittenTable("For the board", ("to fill in", ""), rows))
     lines.append(f"Candor {document.version}. Certificate of the JSON: `{document.digest}`")
     return "\n\n".join(lines) + "\n"
 
@@ -54,13 +59,6 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
             yield from _table(table)
         if section.caption:
             yield text(section.caption)
-
-
-def _board(chapter: Chapter) -> Iterator[str]:
-    """Yield the one page of a chapter: its verdict, and what a board fills in."""
-    yield from _chapter(replace(chapter, notices=chapter.caveats, sections=chapter.sections[:1]))
-    rows = tuple((line, "") for line in BOARD_LINES)
-    yield from _table(WrittenTable("For the board", ("to fill in", ""), rows))
 
 
 def _tile(tile: Tile) -> str:

@@ -72,6 +72,11 @@ def ood_json(
         does not name the other side. ``groups`` and ``weights`` say what the rows of either set
         are worth, where they belong together or count by weight.
     """
+    numbers: Json = {}
+    for each in sets:
+        after = {} if each.after is None else {"after_temperature": _numbers(each.after)}
+        own = {"notices": [note.to_json() for note in dict.fromkeys(each.notices)]}
+        numbers[each.name] = _numbers(each.as_read) | after | own
     return {
         "score": score,
         "positive": POSITIVE,
@@ -82,14 +87,8 @@ def ood_json(
         if temperature is None
         else {"value": temperature, "fitted_on": fitted_on or None},
         "notices": [note.to_json() for note in inside.notices],
-        "sets": {set_report.name: _set(set_report) for set_report in sets},
+        "sets": numbers,
     }
-
-
-def _set(set_report: SetReport) -> Json:
-    after = {} if set_report.after is None else {"after_temperature": _numbers(set_report.after)}
-    notices = [note.to_json() for note in dict.fromkeys(set_report.notices)]
-    return _numbers(set_report.as_read) | after | {"notices": notices}
 
 
 def _numbers(judged: ScoreSeparation) -> Json:

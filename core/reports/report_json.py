@@ -13,7 +13,6 @@ import scipy
 
 from core.configs import AuditConfig
 from core.defaults import VERSION
-from core.metrics.records import ClassRow
 from core.reports import canonical
 from core.reports.audit_json import audit_json, human_json, score_json
 from core.reports.calibrate_json import calibrate_json, human_fits_json
@@ -23,7 +22,7 @@ from core.reports.ood_json import InDistribution, SetReport, ood_json
 from core.reports.sections import named_runs
 from core.screens.compare.view import compare_view
 from core.studies.clinic import Findings, OneFinding
-from core.studies.report import PosthocNumbers, ReportNumbers, RunNumbers
+from core.studies.report import ReportNumbers, RunNumbers
 
 Json = dict[str, Any]  # Any: plain JSON values
 COMPARED_BY: Final = "ece"
@@ -52,6 +51,13 @@ def report_json(
     dict
         The same input, settings and code give the same JSON: no date, no name of a machine.
     """
+    comparison = None
+    if numbers.comparison is not None:
+        names = [run.run.name for run in numbers.runs]
+        view = compare_view(named_runs(numbers), numbers.compared, numbers.comparison, COMPARED_BY)
+        comparison = compare_json(
+            names, letters(view, names), numbers.compared, numbers.comparison, COMPARED_BY
+        )
     content: Json = {
         "format": FORMAT,
         "edition": str(edition),
@@ -59,18 +65,9 @@ def report_json(
         "settings": config.to_json(),
         "software": software(),
         "runs": [_run(run) for run in numbers.runs],
-        "comparison": _comparison(numbers),
+        "comparison": comparison,
     }
     return certified(content)
-
-
-def _comparison(numbers: ReportNumbers) -> Json | None:
-    if numbers.comparison is None:
-        return None
-    names = [run.run.name for run in numbers.runs]
-    view = compare_view(named_runs(numbers), numbers.compared, numbers.comparison, COMPARED_BY)
-    worn = letters(view, names)
-    return compare_json(names, worn, numbers.compared, numbers.comparison, COMPARED_BY)
 
 
 def software() -> dict[str, str]:
@@ -122,7 +119,19 @@ def _run(numbers: RunNumbers) -> Json:
         "audit": audit_json(
             run.file, run.file_digest, run.sizes, run.split, run.notices, numbers.audit
         ),
-        "classes": [_class(row) for row in numbers.classes],
+        "classes": [
+            {
+                "name": row.name,
+                "labelled": row.labelled,
+                "n": row.n,
+                "confidence": _known(row.confidence),
+                "accuracy": _known(row.accuracy),
+                "gap": None if row.gap is None else asdict(row.gap),
+                "p_value": _known(row.p_value),
+                "ece": _known(row.ece),
+            }
+            for row in numbers.classes
+        ],
         "left_out": dict(numbers.left_out),
     }
     if rows.votes is not None:
@@ -131,14 +140,16 @@ def _run(numbers: RunNumbers) -> Json:
         fits = {"fits": human_fits_json(numbers.human.fits)}
         out["human"] = human_json(numbers.human.audit) | fits
     if numbers.posthoc is not None:
-        out["posthoc"] = _posthoc(numbers.posthoc)
+        after = numbers.posthoc
+        out["posthoc"] = calibrate_json(after.rows, after.fits, after.judged, ())
+        for method in out["posthoc"]["methods"].values():
+            method.pop(TIMED, None)
     if numbers.ood is not None:
-        run = numbers.run
         inside = InDistribution(
             file=run.file,
             digest=run.file_digest,
             split=run.split,
-            n=numbers.rows.n,
+            n=rows.n,
             notices=numbers.ood.notices,
         )
         sets = [SetReport(name, judged, None, ()) for name, judged in numbers.ood.sets.items()]
@@ -149,31 +160,8 @@ def _run(numbers: RunNumbers) -> Json:
     return out
 
 
-def _class(row: ClassRow) -> Json:
-    gap = None if row.gap is None else asdict(row.gap)
-    return {
-        "name": row.name,
-        "labelled": row.labelled,
-        "n": row.n,
-        "confidence": _known(row.confidence),
-        "accuracy": _known(row.accuracy),
-        "gap": gap,
-        "p_value": _known(row.p_value),
-        "ece": _known(row.ece),
-    }
-
-
 def _known(value: float | None) -> float | None:
     return None if value is None or not np.isfinite(value) else float(value)
-
-
-def _posthoc(after: PosthocNumbers) -> Json:
-    out = calibrate_json(after.rows, after.fits, after.judged, ())
-    methods = {
-        name: {key: value for key, value in method.items() if key != TIMED}
-        for name, method in out["methods"].items()
-    }
-    return out | {"methods": methods}
 
 
 def _clinical(numbers: RunNumbers, clinical: Findings | OneFinding) -> Json:

@@ -1,6 +1,6 @@
 """The sections of a report, each from the view of its screen: nothing is computed here."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -17,9 +17,9 @@ from core.reports.document import (
     Edition,
     Section,
     WrittenTable,
-    cell_text,
     pairs,
     written,
+    written_rows,
     written_scores,
 )
 from core.screens.compare.view import compare_view
@@ -44,7 +44,7 @@ from core.screens.posthoc.view import plain_view as plain_posthoc
 from core.screens.posthoc.view import posthoc_view
 from core.screens.posthoc.words import any_helps, none_fitted
 from core.screens.reliability.classes import ONE_TEST
-from core.screens.reliability.human import HumanView, human_view
+from core.screens.reliability.human import human_view
 from core.screens.reliability.human_words import opposite_words, yardstick
 from core.screens.reliability.plain import SAME_NUMBERS, PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, reliability_view
@@ -93,59 +93,6 @@ AUTHORS = (  # topics of which predictions and labels say nothing
     "Differences between development and evaluation data",
     "Interpretation and unmet needs in use",
 )
-
-
-def checklist(numbers: RunNumbers, edition: Edition) -> Section:
-    """Return the topics with what the report holds of each."""
-    curve = isinstance(numbers.clinical, OneFinding) and edition is Edition.TECHNICAL
-    measures = (
-        "Discrimination, calibration and net benefit" if curve else "Discrimination, calibration"
-    )
-    scores = numbers.audit.main.metrics.values()
-    level = next((score.level for score in scores if score.low is not None), None)
-    intervals = (
-        "None" if level is None else f"Metrics with {100 * level:g} % intervals where one exists"
-    )
-    after = numbers.posthoc
-    updating = YOURS if after is None else f"Calibrators, fitted on {after.rows.fit_name}"
-    helped = [
-        ("Participants and outcome events", _events(numbers)),
-        ("Measures of performance, and why", measures),
-        ("Performance with confidence intervals", intervals),
-        ("Performance in subgroups", "By finding; by patient group on the Chest X-ray page"),
-        (f"Clusters of {with_row_noun('images')}", _clusters(numbers)),
-        ("Recalibration or updating of the model", updating),
-        ("Class imbalance", "Scores were taken as they are; none was rebalanced"),
-        ("Output of the model", f"{numbers.rows.kind}, one score a finding"),
-        ("Availability of code", "The version of the audit's code is in the settings"),
-        ("Limitations", "Under the settings, for the audit alone"),
-    ]
-    rows = [*helped, *((topic, YOURS) for topic in AUTHORS)]
-    return Section(
-        key="checklist",
-        title="TRIPOD+AI checklist",
-        paragraphs=(NOTE,),
-        tables=(WrittenTable("", ("topic", "in this report"), tuple(rows)),),
-    )
-
-
-def _events(numbers: RunNumbers) -> str:
-    rows, clinical = numbers.rows, numbers.clinical
-    if isinstance(clinical, Findings):
-        few, many = min(clinical.events), max(clinical.events)
-        images = f"{count(rows.n)} {with_row_noun('images')}"
-        return f"{images}; {count(few)} to {count(many)} with a finding"
-    events = int((rows.labels == 1).sum()) if rows.task is Task.BINARY else 0
-    return f"{count(rows.n)} {with_row_noun('images')}, {count(events)} with the finding"
-
-
-def _clusters(numbers: RunNumbers) -> str:
-    groups = numbers.rows.groups
-    if groups is None:
-        return with_row_noun(
-            "Images were taken as independent. Name a column of groups if they are not"
-        )
-    return f"Intervals draw whole groups by {groups.name}"
 
 
 VERDICT, RELIABILITY, NUMBERS = "verdict", "reliability", "numbers"
@@ -255,7 +202,7 @@ def chapters(
         views = RunViews(run_numbers, edition)
         films = views.source.of_films  # as its findings tell, where its data are not known
         with speaking_of(*(FILM_DATA if films else (run_numbers.run.data,))):
-            parts = [part for key in SECTIONS if key in sections for part in _made(key, views)]
+            parts = [part for key in MAKERS if key in sections for part in MAKERS[key](views)]
             of_runs.append(
                 Chapter(
                     title=f"{run_numbers.run.name}, {run_numbers.run.split} split",
@@ -263,7 +210,7 @@ def chapters(
                     notices=noticed(views.reliability.notices),
                 )
             )
-    compared = _compared(numbers, edition)
+    compared = tuple(_compared(numbers, edition))
     made = (_settings(numbers, settings, edition),) if SETTINGS in sections else ()
     if compared and len(numbers.runs) > FULL_RUNS:
         first = Chapter(title="Together", sections=compared)
@@ -280,22 +227,16 @@ def banners(numbers: ReportNumbers, edition: Edition) -> tuple[str, ...]:
     return tuple(dict.fromkeys((BANNER, *noises))) if noises else ()
 
 
-def _made(key: str, views: RunViews) -> tuple[Section, ...]:
-    maker = MAKERS.get(key)
-    return () if maker is None else maker(views)
-
-
-def _verdict(views: RunViews) -> tuple[Section, ...]:
+def _verdict(views: RunViews) -> Iterator[Section]:
     if not views.plain:
         view = views.reliability
-        return (
-            Section(
-                key=VERDICT,
-                title=SECTIONS[VERDICT],
-                sentence=_beside_votes(views, view.sentence),
-                numbers=view.numbers,
-            ),
+        yield Section(
+            key=VERDICT,
+            title=SECTIONS[VERDICT],
+            sentence=_beside_votes(views, view.sentence),
+            numbers=view.numbers,
         )
+        return
     words = views.in_words
     limits, helps = words.limits, words.helps
     after, target = views.numbers.posthoc, headline(views.numbers.audit)
@@ -310,19 +251,17 @@ def _verdict(views: RunViews) -> tuple[Section, ...]:
     judged_by = ""
     if views.numbers.human is not None:
         judged_by = f", judged {yardstick(by_majority=views.numbers.human.audit.by_majority)}"
-    return (
-        Section(
-            key=VERDICT,
-            title=SECTIONS[VERDICT],
-            sentence=_beside_votes(views, _of_all_labels(views, words.sentence)),
-            numbers=words.numbers,
-            icons=words.icons,
-            paragraphs=(
-                f"{limits.title}: {limits.text}",
-                f"{helps.title}{judged_by}: {helps.text}",
-            ),
-            caption=words.caption.removeprefix(SAME_NUMBERS),
+    yield Section(
+        key=VERDICT,
+        title=SECTIONS[VERDICT],
+        sentence=_beside_votes(views, _of_all_labels(views, words.sentence)),
+        numbers=words.numbers,
+        icons=words.icons,
+        paragraphs=(
+            f"{limits.title}: {limits.text}",
+            f"{helps.title}{judged_by}: {helps.text}",
         ),
+        caption=words.caption.removeprefix(SAME_NUMBERS),
     )
 
 
@@ -357,117 +296,102 @@ def _of_all_labels(views: RunViews, sentence: Sentence) -> Sentence:
     return with_unknown(said_of_all, views.numbers.audit)
 
 
-def _reliability(views: RunViews) -> tuple[Section, ...]:
+def _reliability(views: RunViews) -> Iterator[Section]:
     if views.plain:
         cards = [views.in_words.dumbbells]
     else:
         figures = views.reliability.figures
         cards = [figures[key] for key in ("reliability", "gap", "risk") if key in figures]
-    return (Section(key=RELIABILITY, title=SECTIONS[RELIABILITY], cards=tuple(cards)),)
+    yield Section(key=RELIABILITY, title=SECTIONS[RELIABILITY], cards=tuple(cards))
 
 
-def _classes(views: RunViews) -> tuple[Section, ...]:
+def _classes(views: RunViews) -> Iterator[Section]:
     view = views.reliability
     if views.plain or not view.parts.rows:
-        return ()
+        return
     cards = (view.figures["classes"],) if "classes" in view.figures else ()
     by_label, tables = bool(views.numbers.audit.labels), (written("", view.parts),)
     title = "By label" if by_label else "By class"
     caption = "" if by_label else ONE_TEST
-    return (Section(key=CLASSES, title=title, cards=cards, tables=tables, caption=caption),)
+    yield Section(key=CLASSES, title=title, cards=cards, tables=tables, caption=caption)
 
 
-def _numbers(views: RunViews) -> tuple[Section, ...]:
+def _numbers(views: RunViews) -> Iterator[Section]:
     if views.plain:
-        return ()
+        return
     view = views.reliability
     unavailable = (written("Not possible with this file", view.unavailable),)
-    return (
-        Section(
-            key=NUMBERS,
-            title=SECTIONS[NUMBERS],
-            tables=(
-                written("", view.scores.without({"metric"})),
-                *(unavailable if view.unavailable.rows else ()),
-            ),
+    yield Section(
+        key=NUMBERS,
+        title=SECTIONS[NUMBERS],
+        tables=(
+            written("", view.scores.without({"metric"})),
+            *(unavailable if view.unavailable.rows else ()),
         ),
     )
 
 
-def _human(views: RunViews) -> tuple[Section, ...]:
+def _human(views: RunViews) -> Iterator[Section]:
     study = views.numbers.human
     if study is None:
-        return ()
+        return
     run, rows = views.numbers.run, views.numbers.rows
     view = human_view(study, rows, split=run.split, plain=views.plain)
-    tables = () if views.plain or not view.fits else (_fits_table(view),)
+    tables: tuple[WrittenTable, ...] = ()
+    if view.fits and not views.plain:
+        tables = (written_rows(view.fits_title, view.heads, view.fits, between=", "),)
     lines = [swatch.text for swatch in view.key if swatch.shape == "block"]
-    return (
-        Section(
-            key=HUMAN,
-            title="Compared with people" if views.plain else SECTIONS[HUMAN],
-            sentence=view.sentence,
-            numbers=view.numbers,
-            cards=() if view.figure is None else (view.figure,),
-            tables=tables,
-            paragraphs=(
-                *filter(None, (view.fits_words,)),
-                *(f"Level lines in the figure: {text}." for text in lines),
-            ),
-            caption=view.caption,
+    yield Section(
+        key=HUMAN,
+        title="Compared with people" if views.plain else SECTIONS[HUMAN],
+        sentence=view.sentence,
+        numbers=view.numbers,
+        cards=() if view.figure is None else (view.figure,),
+        tables=tables,
+        paragraphs=(
+            *filter(None, (view.fits_words,)),
+            *(f"Level lines in the figure: {text}." for text in lines),
         ),
+        caption=view.caption,
     )
 
 
-def _fits_table(view: HumanView) -> WrittenTable:
-    return WrittenTable(
-        view.fits_title,
-        view.heads,
-        tuple((", ".join((row.name, *row.notes)), *map(cell_text, row.cells)) for row in view.fits),
-        numeric=frozenset(range(1, len(view.heads))),
-        strong=frozenset((i, 1 + cell) for i, row in enumerate(view.fits) for cell in row.strong),
-    )
-
-
-def _posthoc(views: RunViews) -> tuple[Section, ...]:
+def _posthoc(views: RunViews) -> Iterator[Section]:
     after = views.numbers.posthoc
     if after is None:
-        return ()
+        return
     make = plain_posthoc if views.plain else posthoc_view
     view = make(views.named, after.rows, after.fits, after.judged)
     sentence = view.sentence
     if views.numbers.human is not None:
         against = f"Judged {yardstick(by_majority=views.numbers.human.audit.by_majority)}."
         sentence = replace(sentence, second=f"{against} {sentence.second}".rstrip())
-    return (
-        Section(
-            key=POSTHOC,
-            title="Correcting the scores" if views.plain else SECTIONS[POSTHOC],
-            sentence=sentence,
-            cards=tuple(card for _, _, card in view.diagrams),
-            tables=(written_scores("", view.table),),
-            paragraphs=tuple(
-                notice.sentence
-                for notice in noticed(after.rows.notices)
-                if notice.code != NoticeCode.CUT or not none_fitted(after.fits)
-            ),
-            caption=view.caption,
+    yield Section(
+        key=POSTHOC,
+        title="Correcting the scores" if views.plain else SECTIONS[POSTHOC],
+        sentence=sentence,
+        cards=tuple(card for _, _, card in view.diagrams),
+        tables=(written_scores("", view.table),),
+        paragraphs=tuple(
+            notice.sentence
+            for notice in noticed(after.rows.notices)
+            if notice.code != NoticeCode.CUT or not none_fitted(after.fits)
         ),
+        caption=view.caption,
     )
 
 
-def _ood(views: RunViews) -> tuple[Section, ...]:
+def _ood(views: RunViews) -> Iterator[Section]:
     beside = views.numbers.ood
     if beside is None:
-        return ()
+        return
     badges = marks(list(beside.sets))
     names = {split: set_name(split) for split in beside.sets}
     curves = {
         split: ShownCurve(names[split].label, mark, judged)
         for (split, judged), mark in zip(beside.sets.items(), badges, strict=True)
     }
-    made: list[Section] = []
-    for split, curve in curves.items():
+    for place, (split, curve) in enumerate(curves.items()):
         view = ood_view(
             views.named,
             names[split],
@@ -483,26 +407,23 @@ def _ood(views: RunViews) -> tuple[Section, ...]:
             words = plain_ood(names[split], curve.judged, view.tally)
             flagged = " and ".join(hundred.text for hundred in words.hundreds)
             paragraphs = [f"The alarm flags {flagged}.", words.limits]
-        elif not made:  # once: they speak of all sets
+        elif not place:  # once: they speak of all sets
             paragraphs += [notice.sentence for notice in noticed(beside.notices)]
-        made.append(
-            Section(
-                key=f"{OOD}.{split}",
-                title=f"{with_row_noun('Unfamiliar pictures')}: {names[split].label}"
-                if views.plain
-                else f"{SECTIONS[OOD]}: {names[split].label}",
-                sentence=view.sentence,
-                numbers=() if views.plain else view.numbers,
-                cards=(view.density,) if views.plain or made else (view.roc, view.density),
-                tables=(written_scores("", view.counts),),
-                paragraphs=tuple(paragraphs),
-                caption=view.caption,
-            )
+        yield Section(
+            key=f"{OOD}.{split}",
+            title=f"{with_row_noun('Unfamiliar pictures')}: {names[split].label}"
+            if views.plain
+            else f"{SECTIONS[OOD]}: {names[split].label}",
+            sentence=view.sentence,
+            numbers=() if views.plain else view.numbers,
+            cards=(view.density,) if views.plain or place else (view.roc, view.density),
+            tables=(written_scores("", view.counts),),
+            paragraphs=tuple(paragraphs),
+            caption=view.caption,
         )
-    return tuple(made)
 
 
-def _clinical(views: RunViews) -> tuple[Section, ...]:
+def _clinical(views: RunViews) -> Iterator[Section]:
     clinical = views.numbers.clinical
     if isinstance(clinical, Findings):
         source = views.source
@@ -511,19 +432,19 @@ def _clinical(views: RunViews) -> tuple[Section, ...]:
             if views.plain
             else findings_view(source, clinical, ())
         )
-        return (
-            Section(
-                key=CLINICAL,
-                title=SECTIONS[CLINICAL],
-                sentence=view.sentence,
-                numbers=view.numbers,
-                cards=tuple(diagram.card for diagram in view.small),
-                tables=(written_scores("Every finding", view.table),),
-                paragraphs=(*view.notes, *(() if views.plain else (view.legend,))),
-                caption=view.caption,
-            ),
+        yield Section(
+            key=CLINICAL,
+            title=SECTIONS[CLINICAL],
+            sentence=view.sentence,
+            numbers=view.numbers,
+            cards=tuple(diagram.card for diagram in view.small),
+            tables=(written_scores("Every finding", view.table),),
+            paragraphs=(*view.notes, *(() if views.plain else (view.legend,))),
+            caption=view.caption,
         )
-    return () if clinical is None else (_finding(views, clinical),)
+        return
+    if clinical is not None:
+        yield _finding(views, clinical)
 
 
 def _finding(views: RunViews, one: OneFinding) -> Section:
@@ -558,8 +479,49 @@ def _finding(views: RunViews, one: OneFinding) -> Section:
     )
 
 
-def _checklist(views: RunViews) -> tuple[Section, ...]:
-    return () if views.numbers.clinical is None else (checklist(views.numbers, views.edition),)
+def checklist(views: RunViews) -> Iterator[Section]:
+    """Return the topics with what the report holds of each, for a clinical view."""
+    numbers, rows, clinical = views.numbers, views.numbers.rows, views.numbers.clinical
+    if clinical is None:
+        return
+    images = f"{count(rows.n)} {with_row_noun('images')}"
+    if isinstance(clinical, Findings):
+        few, many = min(clinical.events), max(clinical.events)
+        events = f"{images}; {count(few)} to {count(many)} with a finding"
+    else:
+        n_events = int((rows.labels == 1).sum()) if rows.task is Task.BINARY else 0
+        events = f"{images}, {count(n_events)} with the finding"
+    clusters = with_row_noun(
+        "Images were taken as independent. Name a column of groups if they are not"
+    )
+    if rows.groups is not None:
+        clusters = f"Intervals draw whole groups by {rows.groups.name}"
+    curve = isinstance(clinical, OneFinding) and not views.plain
+    measures = (
+        "Discrimination, calibration and net benefit" if curve else "Discrimination, calibration"
+    )
+    scores = numbers.audit.main.metrics.values()
+    level = next((score.level for score in scores if score.low is not None), None)
+    intervals = (
+        "None" if level is None else f"Metrics with {100 * level:g} % intervals where one exists"
+    )
+    after = numbers.posthoc
+    updating = YOURS if after is None else f"Calibrators, fitted on {after.rows.fit_name}"
+    helped = [
+        ("Participants and outcome events", events),
+        ("Measures of performance, and why", measures),
+        ("Performance with confidence intervals", intervals),
+        ("Performance in subgroups", "By finding; by patient group on the Chest X-ray page"),
+        (f"Clusters of {with_row_noun('images')}", clusters),
+        ("Recalibration or updating of the model", updating),
+        ("Class imbalance", "Scores were taken as they are; none was rebalanced"),
+        ("Output of the model", f"{numbers.rows.kind}, one score a finding"),
+        ("Availability of code", "The version of the audit's code is in the settings"),
+        ("Limitations", "Under the settings, for the audit alone"),
+    ]
+    topics = (*helped, *((topic, YOURS) for topic in AUTHORS))
+    table = WrittenTable("", ("topic", "in this report"), topics)
+    yield Section(key=CHECKLIST, title=SECTIONS[CHECKLIST], paragraphs=(NOTE,), tables=(table,))
 
 
 def named_runs(numbers: ReportNumbers) -> list[NamedRun]:
@@ -570,24 +532,22 @@ def named_runs(numbers: ReportNumbers) -> list[NamedRun]:
     ]
 
 
-def _compared(numbers: ReportNumbers, edition: Edition) -> tuple[Section, ...]:
+def _compared(numbers: ReportNumbers, edition: Edition) -> Iterator[Section]:
     if numbers.comparison is None:
-        return ()
+        return
     named = named_runs(numbers)
     view = (
         compare_view(named, numbers.compared, numbers.comparison, "ece")
         if edition is Edition.TECHNICAL
         else plain_compare(named, numbers.compared, numbers.comparison)
     )
-    return (
-        Section(
-            key=COMPARE,
-            title=SECTIONS[COMPARE],
-            sentence=view.sentence,
-            cards=tuple(replace(card, caption="") for card in (view.forest, view.curves) if card),
-            tables=(written_scores("", view.table),),
-            caption=view.caption,
-        ),
+    yield Section(
+        key=COMPARE,
+        title=SECTIONS[COMPARE],
+        sentence=view.sentence,
+        cards=tuple(replace(card, caption="") for card in (view.forest, view.curves) if card),
+        tables=(written_scores("", view.table),),
+        caption=view.caption,
     )
 
 
@@ -628,7 +588,7 @@ def _settings(numbers: ReportNumbers, settings: Mapping[str, str], edition: Edit
     )
 
 
-MAKERS: Final[Mapping[str, Callable[[RunViews], tuple[Section, ...]]]] = {
+MAKERS: Final[Mapping[str, Callable[[RunViews], Iterator[Section]]]] = {
     VERDICT: _verdict,
     RELIABILITY: _reliability,
     CLASSES: _classes,
@@ -637,5 +597,5 @@ MAKERS: Final[Mapping[str, Callable[[RunViews], tuple[Section, ...]]]] = {
     POSTHOC: _posthoc,
     OOD: _ood,
     CLINICAL: _clinical,
-    CHECKLIST: _checklist,
+    CHECKLIST: checklist,
 }

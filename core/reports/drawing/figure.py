@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from core.reports.drawing import traces as draw_traces
 from core.reports.drawing.marks import Drawing, Mark, line, rectangle, text, width_of
-from core.reports.drawing.scales import Scale, Settings, scale, squared, ticks
+from core.reports.drawing.traces import Scale, Settings, scale, squared, ticks
 
 Scales = dict[str, Scale]
 ANCHORS = {"left": "start", "center": "middle", "right": "end"}
@@ -48,16 +48,41 @@ def drawn(figure: "go.Figure", width: float) -> Drawing:
         width - float(margin["r"]),
         float(layout["height"]) - float(margin["b"]),
     )
-    scales = _scales(layout, traces, box)
+    # The axes in pixels, each with room for what is drawn on it.
+    left, top, right, bottom = box
+    scales = {}
+    for key in sorted(key for key in layout if key[1:].startswith("axis")):
+        letter, number = key[0], key.removeprefix(f"{key[0]}axis")
+        of_axis = [t for t in traces if t.get(f"{letter}axis", letter) == f"{letter}{number}"]
+        values = [v for t in of_axis for v in draw_traces.values(t, letter)]
+        ends = (left, right) if letter == "x" else (bottom, top)
+        scales[f"{letter}{number}"] = scale(layout[key], ends, values)
+    if layout["yaxis"].get("scaleanchor"):
+        toward = layout["yaxis"].get("constraintoward", "")
+        scales["x"], scales["y"] = squared(scales["x"], scales["y"], toward=toward)
     shapes = layout.get("shapes") or ()
     below = [_shape(s, scales, box) for s in shapes if s.get("layer") == "below"]
     above = [_shape(s, scales, box) for s in shapes if s.get("layer") != "below"]
+    labels = []
+    for name, own in scales.items():
+        write = _across if name[0] == "x" else _upright
+        labels += write(layout[f"{name[0]}axis{name[1:]}"], own, scales)
+    # Bars, then areas, lines, dots and words, as plotly stacks them.
+    both = [(t, scales[t.get("xaxis", "x")], scales[t.get("yaxis", "y")]) for t in traces]
+    unknown = {t["type"] for t in traces} - {"bar", "scatter"}
+    if unknown:
+        raise ValueError(f"no way to draw {', '.join(sorted(unknown))}")
+    upright = [(t, x, y) for t, x, y in both if t["type"] == "bar"]
+    points = [(t, x, y) for t, x, y in both if t["type"] == "scatter"]
+    drawings = [mark for t, x, y in upright for mark in draw_traces.bars(t, x, y)]
+    for layer in (draw_traces.areas, draw_traces.strokes, draw_traces.dots, draw_traces.words):
+        drawings += [mark for t, x, y in points for mark in layer(t, x, y)]
     marks = [
         *below,
         *_grids(layout, scales),
-        *_traces(traces, scales),
+        *drawings,
         *above,
-        *_labels(layout, scales),
+        *labels,
         *(m for a in layout.get("annotations") or () for m in _annotation(a, scales, box, layout)),
         *(_legend(layout["legend"], traces, box) if layout.get("showlegend") else ()),
     ]
@@ -75,35 +100,6 @@ def _decoded(value: Any) -> Any:  # noqa: ANN401  plotly's nested settings
     if isinstance(value, list | tuple):
         return [_decoded(item) for item in value]
     return value
-
-
-def _scales(layout: Settings, traces: Sequence[Settings], box: Box) -> Scales:
-    left, top, right, bottom = box
-    scales = {}
-    for key in sorted(key for key in layout if key[1:].startswith("axis")):
-        letter, number = key[0], key.removeprefix(f"{key[0]}axis")
-        of_axis = [t for t in traces if t.get(f"{letter}axis", letter) == f"{letter}{number}"]
-        values = [v for t in of_axis for v in draw_traces.values(t, letter)]
-        ends = (left, right) if letter == "x" else (bottom, top)
-        scales[f"{letter}{number}"] = scale(layout[key], ends, values)
-    if layout["yaxis"].get("scaleanchor"):
-        toward = layout["yaxis"].get("constraintoward", "")
-        scales["x"], scales["y"] = squared(scales["x"], scales["y"], toward=toward)
-    return scales
-
-
-def _traces(traces: Sequence[Settings], scales: Scales) -> list[Mark]:
-    """Return bars, then areas, lines, dots and words, as plotly stacks them."""
-    both = [(t, scales[t.get("xaxis", "x")], scales[t.get("yaxis", "y")]) for t in traces]
-    unknown = {t["type"] for t in traces} - {"bar", "scatter"}
-    if unknown:
-        raise ValueError(f"no way to draw {', '.join(sorted(unknown))}")
-    upright = [(t, x, y) for t, x, y in both if t["type"] == "bar"]
-    points = [(t, x, y) for t, x, y in both if t["type"] == "scatter"]
-    marks = [mark for t, x, y in upright for mark in draw_traces.bars(t, x, y)]
-    for layer in (draw_traces.areas, draw_traces.strokes, draw_traces.dots, draw_traces.words):
-        marks += [mark for t, x, y in points for mark in layer(t, x, y)]
-    return marks
 
 
 def _grids(layout: Settings, scales: Scales) -> list[Mark]:
@@ -124,14 +120,6 @@ def _grids(layout: Settings, scales: Scales) -> list[Mark]:
                     for key, y in scales.items()
                     if key[0] == "y"
                 ]
-    return marks
-
-
-def _labels(layout: Settings, scales: Scales) -> list[Mark]:
-    marks = []
-    for name, own in scales.items():
-        axis = layout[f"{name[0]}axis{name[1:]}"]
-        marks += _across(axis, own, scales) if name[0] == "x" else _upright(axis, own, scales)
     return marks
 
 
