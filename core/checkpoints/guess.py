@@ -68,31 +68,42 @@ def guess(file: WeightsFile, group: WeightGroup) -> tuple[NetworkCandidate, ...]
         One of the file's.
     """
     if file.format == ONNX:
-        return (_of_onnx(file),)
+        keys = ("outputs", "channels", "height", "width")
+        numbers = (file.hints.get(key) for key in keys)
+        outputs, channels, height, width = (n if type(n) is int else 0 for n in numbers)
+        onnx = NetworkCandidate(
+            model=ONNX,
+            n_outputs=outputs or 1,
+            channels=channels or COLOURS,
+            size=(height, width) if height and width else None,
+            why="The file holds the network.",
+            fits=True,
+        )
+        return (onnx,)
     index = shipped()
+    # Names of networks that the file says or bears, with where; the surest first.
     hints: dict[str, str] = {}
-    for own, why in _named(file, index):
-        hints.setdefault(own, why)
-    hits = [hit for hit in _hits(group, index) if _marked(hit, group) is not False]
+    for key, value in file.hints.items():
+        if isinstance(value, str) and key.rpartition(".")[2] in NAMING:
+            # As timm has it now, without library and tag.
+            plain = value.strip().lower().replace("-", "_").rpartition("/")[2].rpartition(":")[2]
+            own = index.outdated.get(plain, plain).partition(".")[0]
+            hints.setdefault(own, f"the file names {value[:SHOWN]} ({key[:SHOWN]})")
+    stem = re.sub(r"[^a-z0-9]+", "_", PurePath(file.name).name.lower())
+    borne = {own for own in map(_own, index.names()) if f"_{own}_" in f"_{stem}_"}
+    for own in sorted(borne, key=lambda own: (-len(own), own)):
+        hints.setdefault(own, f"its file name contains {own}")
+    # What fits under the most literal reading of the names under which anything does.
+    shapes = {tensor.name: tensor.shape for tensor in group.tensors}
+    readings = (
+        list(lookup({new: shapes[old] for old, new in renaming.names.items()}, index))
+        for renaming in renamings(shapes)
+    )
+    hits = [hit for hit in next(filter(None, readings), []) if _marked(hit, group) is not False]
     hits.sort(key=lambda hit: (not _marked(hit, group), _rank(hit.network, hints, file.hints)))
     if not hits:
         return tuple(_of_hints(file, group, hints, index))[:MOST]
     return tuple(_fitting(hit, hints, len(hits), index) for hit in hits[:MOST])
-
-
-def _of_onnx(file: WeightsFile) -> NetworkCandidate:
-    outputs, channels, height, width = (
-        value if type(value) is int else 0
-        for value in map(file.hints.get, ("outputs", "channels", "height", "width"))
-    )
-    return NetworkCandidate(
-        model=ONNX,
-        n_outputs=outputs or 1,
-        channels=channels or COLOURS,
-        size=(height, width) if height and width else None,
-        why="The file holds the network.",
-        fits=True,
-    )
 
 
 def stated_side(file: WeightsFile) -> int | None:
@@ -105,16 +116,6 @@ def stated_side(file: WeightsFile) -> int | None:
         and LEAST_SIDE <= value <= MAX_SIDE
     )
     return next(sides, None)
-
-
-def _hits(group: WeightGroup, index: LayoutIndex) -> list[ExactMatch]:
-    """Return what fits under the most literal reading of the names under which anything does."""
-    shapes = {tensor.name: tensor.shape for tensor in group.tensors}
-    for renaming in renamings(shapes):
-        hits = list(lookup({new: shapes[old] for old, new in renaming.names.items()}, index))
-        if hits:
-            return hits
-    return []
 
 
 def _marked(hit: ExactMatch, group: WeightGroup) -> bool | None:
@@ -151,9 +152,11 @@ def _of_hints(
     file: WeightsFile, group: WeightGroup, hints: Mapping[str, str], index: LayoutIndex
 ) -> Iterator[NetworkCandidate]:
     """Yield networks by their names, where no network has these tensors."""
+    outputs = _outputs(file, group)
+    stems = [tensor.shape[1] for tensor in group.tensors if len(tensor.shape) == 4]
+    channels = stems[0] if stems and 0 < stems[0] <= COLOURS else COLOURS
     names = [name for name in index.names() - PUBLIC.keys() if _own(name) in hints]
     for name in sorted(names, key=lambda name: _rank(name, hints, file.hints)):
-        outputs, channels = _outputs(file, group), _channels(group)
         hint = hints[_own(name)]
         why = f"{hint[:1].upper()}{hint[1:]}, but the tensors have other names or shapes."
         yield NetworkCandidate(
@@ -181,23 +184,6 @@ def _own(network: str) -> str:
     return OF_FORM.sub("", network.rpartition(":")[2])
 
 
-def _named(file: WeightsFile, index: LayoutIndex) -> Iterator[tuple[str, str]]:
-    """Yield names of networks that the file says or bears, with where; the surest first."""
-    for key, value in file.hints.items():
-        if isinstance(value, str) and key.rpartition(".")[2] in NAMING:
-            yield _current(value, index), f"the file names {value[:SHOWN]} ({key[:SHOWN]})"
-    stem = re.sub(r"[^a-z0-9]+", "_", PurePath(file.name).name.lower())
-    borne = {own for own in map(_own, index.names()) if f"_{own}_" in f"_{stem}_"}
-    for own in sorted(borne, key=lambda own: (-len(own), own)):
-        yield own, f"its file name contains {own}"
-
-
-def _current(name: str, index: LayoutIndex) -> str:
-    """Return a name as timm has it now, without library and tag."""
-    plain = name.strip().lower().replace("-", "_").rpartition("/")[2].rpartition(":")[2]
-    return index.outdated.get(plain, plain).partition(".")[0]
-
-
 def _outputs(file: WeightsFile, group: WeightGroup) -> int:
     """Return the number of classes that the file says, or that its last matrix has."""
     for key, value in file.hints.items():
@@ -207,9 +193,3 @@ def _outputs(file: WeightsFile, group: WeightGroup) -> int:
         tensor.shape[0] for tensor in group.tensors if len(tensor.shape) == 2 and tensor.shape[0]
     ]
     return matrices[-1] if matrices else 1
-
-
-def _channels(group: WeightGroup) -> int:
-    """Return the channels of the first convolution."""
-    stems = [tensor.shape[1] for tensor in group.tensors if len(tensor.shape) == 4]
-    return stems[0] if stems and 0 < stems[0] <= COLOURS else COLOURS

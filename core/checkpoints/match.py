@@ -13,7 +13,7 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from core.checkpoints.names import Renaming, renamings
+from core.checkpoints.names import few, renamings
 from core.errors import Refused
 from core.models.build import input_size, last_layer, outline
 from core.models.catalogue import ONNX
@@ -95,7 +95,9 @@ class Match:
             "another shape": self.mismatched,
         }
         parts += [
-            f"{title} ({len(names)}): {_shown(names)}" for title, names in lists.items() if names
+            f"{title} ({len(names)}): {few(names, SHOWN)}"
+            for title, names in lists.items()
+            if names
         ]
         parts.append(f"renaming tried: {self.renamed or 'none was needed'}")
         return Refused("STATE_DICT", ". ".join(parts), self._remedy())
@@ -104,11 +106,6 @@ class Match:
         if self.likely_outputs not in (None, self.n_outputs):
             return f"give {self.likely_outputs} outputs, the number that the file's last layer has"
         return "choose the network that the weights were made for"
-
-
-def _shown(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
 
 
 def match(
@@ -175,34 +172,24 @@ def fitted(
 ) -> tuple[Match, dict[str, Tensor]]:
     """Return the best match and the tensors under the network's names."""
     net_tensors = net.state_dict()
-    last = _name_of(net, last_layer(net))
+    layer = last_layer(net)
+    last = next(name for name, module in net.named_modules() if module is layer)
     best: tuple[Match, dict[str, Tensor]] | None = None
     for renaming in renamings({name: tuple(tensor.shape) for name, tensor in tensors.items()}):
-        for steps, file_tensors in _readings(renaming, tensors, net):
-            match = _compared(
-                file_tensors, net_tensors, (model, n_outputs), (steps, renaming.left), last
-            )
+        renamed = {new: tensors[old] for old, new in renaming.names.items()}
+        readings = [(renaming.steps, renamed)]
+        older = _from_older_layout(renamed, net)
+        if older is not None:
+            readings.append(((*renaming.steps, "timm's own rule for older files"), older))
+        for steps, file_tensors in readings:
+            steps_and_left = "; ".join(steps), renaming.left
+            match = _compared(file_tensors, net_tensors, (model, n_outputs), steps_and_left, last)
             if match.ok:
                 return match, file_tensors
             if best is None or match.wrong < best[0].wrong:
                 best = match, file_tensors
     assert best is not None
     return best
-
-
-def _readings(
-    renaming: Renaming, tensors: Tensors, net: nn.Module
-) -> list[tuple[str, dict[str, Tensor]]]:
-    """Return the tensors renamed, and what the network's own rule for older files makes of them."""
-    file_tensors = {new: tensors[old] for old, new in renaming.names.items()}
-    steps = "; ".join(renaming.steps)
-    older = _from_older_layout(file_tensors, net)
-    if older is None:
-        return [(steps, file_tensors)]
-    return [
-        (steps, file_tensors),
-        ("; ".join((*renaming.steps, "timm's own rule for older files")), older),
-    ]
 
 
 def _from_older_layout(file_tensors: dict[str, Tensor], net: nn.Module) -> dict[str, Tensor] | None:
@@ -227,20 +214,12 @@ def _from_older_layout(file_tensors: dict[str, Tensor], net: nn.Module) -> dict[
         return None
     if _count(converted) != _count(file_tensors):  # resampled, or dropped
         return None
-    return converted if _assigned_alike(converted, other) else None
-
-
-def _assigned_alike(tensors: Tensors, other: Tensors) -> bool:
-    return tensors.keys() == other.keys() and all(
-        _alike(tensors[name], other[name]) for name in tensors
+    # The same tensors, or made alike; without numbers only shapes can tell
+    alike = converted.keys() == other.keys() and all(
+        a is b or (a.shape == b.shape and (a.is_meta or torch.equal(a, b)))
+        for a, b in ((converted[name], other[name]) for name in converted)
     )
-
-
-def _alike(tensor: Tensor, other: Tensor) -> bool:
-    """Whether two tensors are the same, or made alike; without numbers only shapes can tell."""
-    if tensor is other:
-        return True
-    return tensor.shape == other.shape and (tensor.is_meta or torch.equal(tensor, other))
+    return converted if alike else None
 
 
 def _count(tensors: Tensors) -> int:
@@ -259,11 +238,19 @@ def _compared(
     missing = tuple(n for n in net_tensors if n not in file_tensors and not n.endswith(COUNTED))
     unexpected = tuple(n for n in file_tensors if n not in net_tensors)
     both = [n for n in net_tensors if n in file_tensors]
-    mismatched = tuple(
-        _difference(n, file_tensors[n], net_tensors[n])
-        for n in both
-        if _differ(file_tensors[n], net_tensors[n])
-    )
+    mismatched = []
+    for name in both:
+        stored, needed = file_tensors[name], net_tensors[name]
+        if stored.shape != needed.shape:
+            shapes = f"{tuple(stored.shape)} in the file, {tuple(needed.shape)} in the network"
+            mismatched.append(f"{name} {shapes}")
+        elif stored.is_floating_point() != needed.is_floating_point():
+            mismatched.append(f"{name} {stored.dtype} in the file, {needed.dtype} in the network")
+    # The outputs of the last layer in the file, if it is that layer but for them.
+    weight, likely_outputs = file_tensors.get(f"{last}.weight"), None
+    if weight is not None and weight.ndim:
+        alike = weight.shape[1:] == net_tensors[f"{last}.weight"].shape[1:]
+        likely_outputs = int(weight.shape[0]) if alike else None
     return Match(
         *model_and_outputs,
         len(both) - len(mismatched),
@@ -271,33 +258,6 @@ def _compared(
         *steps_and_left,
         missing,
         unexpected,
-        mismatched,
-        _outputs(file_tensors, net_tensors, last),
+        tuple(mismatched),
+        likely_outputs,
     )
-
-
-def _differ(stored: Tensor, needed: Tensor) -> bool:
-    return stored.shape != needed.shape or stored.is_floating_point() != needed.is_floating_point()
-
-
-def _difference(name: str, stored: Tensor, needed: Tensor) -> str:
-    if stored.shape != needed.shape:
-        return f"{name} {tuple(stored.shape)} in the file, {tuple(needed.shape)} in the network"
-    return f"{name} {stored.dtype} in the file, {needed.dtype} in the network"
-
-
-def _outputs(file_tensors: Tensors, net_tensors: Tensors, last: str) -> int | None:
-    """Return the outputs of the last layer in the file, if it is that layer but for them."""
-    weight = file_tensors.get(f"{last}.weight")
-    if (
-        weight is None
-        or weight.ndim == 0
-        or weight.shape[1:] != net_tensors[f"{last}.weight"].shape[1:]
-    ):
-        return None
-    return int(weight.shape[0])
-
-
-def _name_of(net: nn.Module, layer: nn.Module) -> str:
-    names: dict[nn.Module, str] = {module: name for name, module in net.named_modules()}
-    return names[layer]

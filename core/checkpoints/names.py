@@ -6,7 +6,7 @@ Every reading accounts for every tensor: it is renamed, or left aside for a reas
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -96,14 +96,15 @@ def _without_no_weights(shapes: Mapping[str, Shape]) -> Renaming:
             if named.search(name) and fits(shape):
                 left.setdefault(why, []).append(name)
                 break
-    steps = tuple(f"{_few(names)} not used ({why})" for why, names in left.items())
+    steps = tuple(f"{few(names, FEW)} not used ({why})" for why, names in left.items())
     out = tuple(name for names in left.values() for name in names)
     return Renaming(steps, {name: name for name in shapes if name not in out}, out)
 
 
-def _few(names: list[str]) -> str:
-    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
-    return ", ".join(names[:FEW]) + more
+def few(names: Sequence[str], most: int) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _unwrapped(renaming: Renaming) -> Renaming:
@@ -124,12 +125,9 @@ def _stripped(renaming: Renaming, prefix: str) -> Renaming:
     outside = tuple(k for k in renaming.names if k not in inside)
     steps = (*renaming.steps, f"the prefix “{prefix}” was removed")
     if outside:
-        steps = (*steps, f"{_first_parts(renaming.names[k] for k in outside)} not used")
+        parts = dict.fromkeys(renaming.names[k].partition(".")[0] for k in outside)
+        steps = (*steps, f"{', '.join(f'“{part}.”' for part in parts)} not used")
     return Renaming(steps, inside, (*renaming.left, *outside))
-
-
-def _first_parts(names: Iterator[str]) -> str:
-    return ", ".join(f"“{part}.”" for part in dict.fromkeys(n.partition(".")[0] for n in names))
 
 
 def _without_prefixes(renaming: Renaming, depth: int) -> Iterator[Renaming]:
@@ -137,19 +135,14 @@ def _without_prefixes(renaming: Renaming, depth: int) -> Iterator[Renaming]:
     yield renaming
     if depth == MAX_PREFIXES:
         return
-    for prefix in _prefixes(list(renaming.names.values())):
-        yield from _without_prefixes(_unwrapped(_stripped(renaming, prefix)), depth + 1)
-
-
-def _prefixes(names: list[str]) -> list[str]:
-    """Return the first parts that hold much, where all else may lie beside a network."""
+    # First parts that hold much, where all else may lie beside a network.
+    names = list(renaming.names.values())
     counts = Counter(name.partition(".")[0] for name in names if "." in name)
-    return [
-        f"{part}."
-        for part, count in counts.most_common()
-        if count >= LARGE * len(names)
-        and all(BESIDE.search(name.partition(".")[0]) for name in names if not _in(name, part))
-    ]
+    for part, count in counts.most_common():
+        others = (name.partition(".")[0] for name in names if not _in(name, part))
+        if count >= LARGE * len(names) and all(map(BESIDE.search, others)):
+            inside = _unwrapped(_stripped(renaming, f"{part}."))
+            yield from _without_prefixes(inside, depth + 1)
 
 
 def _in(name: str, part: str) -> bool:
@@ -164,7 +157,13 @@ def _layouts(renaming: Renaming) -> Iterator[Renaming]:
     renaming = _renamed(
         renaming, OLD_DENSENET, r"\1\2", "norm.1 is norm1, conv.2 is conv2 (old DenseNet)"
     )
-    for other in (renaming, _without_auxiliary(renaming)):
+    both = [renaming]
+    left = tuple(key for key, name in renaming.names.items() if AUXILIARY.match(name))
+    if left:
+        names = {key: name for key, name in renaming.names.items() if key not in left}
+        steps = (*renaming.steps, "heads that only serve training (aux) not used")
+        both.append(Renaming(steps, names, (*renaming.left, *left)))
+    for other in both:
         yield other
         for pattern, new, step in _alternatives(list(other.names.values())):
             yield _renamed(other, pattern, new, step)
@@ -188,12 +187,3 @@ def _renamed(renaming: Renaming, pattern: re.Pattern[str], new: str, step: str) 
     if names == renaming.names or len(set(names.values())) < len(names):
         return renaming
     return Renaming((*renaming.steps, step), names, renaming.left)
-
-
-def _without_auxiliary(renaming: Renaming) -> Renaming:
-    left = tuple(key for key, name in renaming.names.items() if AUXILIARY.match(name))
-    if not left:
-        return renaming
-    names = {key: name for key, name in renaming.names.items() if key not in left}
-    steps = (*renaming.steps, "heads that only serve training (aux) not used")
-    return Renaming(steps, names, (*renaming.left, *left))

@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from core import codec
 from core.checkpoints.match import match
@@ -93,7 +92,19 @@ def pictures(question: Json) -> Answer:
     rows = question["rows"]
     if not 0 < len(rows) <= MOST_PICTURES:
         raise Refused("EMPTY", f"{len(rows)} pictures were requested", f"1 to {MOST_PICTURES}")
-    split, places = _shown(question["config"], question["split"])
+    stored, name, limit = question["config"], question["split"], None
+    if "loss" in stored:
+        split: DatasetSplit = getattr(load_images(training_config(stored), download=False), name)
+    else:
+        config = from_json(stored)
+        data, limit = open_data(config, download=False), config.limit
+        outside = next((entry for entry in config.sets if entry.name == name), None)
+        split = (
+            getattr(data, name)
+            if outside is None
+            else open_outside(outside, data, download=False).split
+        )
+    places = spread(len(split), limit)
     chosen = [int(places[row]) for row in rows if 0 <= row < len(places)]
     ids = question["row_ids"]
     if ids is None:
@@ -120,21 +131,6 @@ def texts(question: Json) -> Answer:
     root = None if config.data_root is None else Path(config.data_root)
     found = texts_named(config.data, root, row_ids, strip=config.text.strip)
     return {"texts": [shown(text) for text in found]}, {}
-
-
-def _shown(stored: Json, name: str) -> tuple[DatasetSplit, Tensor]:
-    """Return a part or set of a run's data, and which of its images the run was shown."""
-    if "loss" in stored:
-        split: DatasetSplit = getattr(load_images(training_config(stored), download=False), name)
-        return split, spread(len(split), None)
-    config = from_json(stored)
-    data = open_data(config, download=False)
-    outside_set = {entry.name: entry for entry in config.sets}.get(name)
-    if outside_set is None:
-        split = getattr(data, name)
-    else:
-        split = open_outside(outside_set, data, download=False).split
-    return split, spread(len(split), config.limit)
 
 
 def ready(_question: Json) -> Answer:

@@ -123,8 +123,27 @@ class Client:
         try:
             if cancel is not None and cancel.is_set():
                 raise _cancelled()
-            limits = Limits(time.monotonic() + timeout_s, timeout_s, cancel)
-            return self._call(name, dict(question), limits)
+            limits, number = (
+                Limits(time.monotonic() + timeout_s, timeout_s, cancel),
+                next(self._ids),
+            )
+            asked = {"id": number, "call": name, "asked": dict(question)}
+            request = json.dumps(asked).encode() + b"\n"
+            answer = self._next_answer(request, limits)
+            if answer is None:  # it had just ended for want of work
+                answer = self._next_answer(request, limits)
+            if answer is None:
+                raise _lost("code 0")
+            reply, arrays = answer
+            if reply.get("id") != number:
+                self._end()
+                raise _lost("it answered something else")
+            if "error" not in reply:
+                return Answer(reply["found"], arrays)
+            error = reply["error"]
+            refusal = AuditError(*(str(error[key]) for key in ("code", "what", "remedy", "where")))
+            refusal.exit_code = int(error["exit_code"])
+            raise refusal
         finally:
             self._lock.release()
 
@@ -133,28 +152,28 @@ class Client:
         with self._lock:
             self._end()
 
-    def _call(self, name: str, question: Json, limits: "Limits") -> Answer:
-        number = next(self._ids)
-        request = json.dumps({"id": number, "call": name, "asked": question}).encode() + b"\n"
-        answer = self._next_answer(request, limits)
-        if answer is None:  # it had just ended for want of work
-            answer = self._next_answer(request, limits)
-        if answer is None:
-            raise _lost("code 0")
-        reply, arrays = answer
-        if reply.get("id") != number:
-            self._end()
-            raise _lost("it answered something else")
-        if "error" in reply:
-            raise _refused(reply["error"])
-        return Answer(reply["found"], arrays)
-
     def _next_answer(self, request: bytes, limits: "Limits") -> tuple[Json, Arrays] | None:
         """Send a request and return the next answer, or None where the process ended in peace.
 
         Another thread sends: the process may not read before its imports are done.
         """
-        process = self._running()
+        if self._process is None or self._process.poll() is not None:
+            self._end()
+            threads = str(max(1, (os.cpu_count() or 1) // 2))
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", self._module, str(os.getpid())],
+                cwd=ROOT,
+                env=os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": threads},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+            self._answers = Queue()
+            self._answered = False
+            assert self._process.stdout is not None
+            reading = Thread(target=_read, args=(self._process.stdout, self._answers), daemon=True)
+            reading.start()
+        process = self._process
         Thread(target=_send, args=(process.stdin, request), daemon=True).start()
         while True:
             try:
@@ -171,7 +190,12 @@ class Client:
             self._end()
             if code == 0:
                 return None
-            raise _lost("no valid answer") if code is None else _ended(code)
+            if code is None:
+                raise _lost("no valid answer")
+            if code == -signal.SIGKILL:
+                what = "The model's process was killed; memory may have run out"
+                raise Refused("LIMIT_MEMORY", what, SMALLER)
+            raise _lost(f"signal {-code}" if code < 0 else f"code {code}")
 
     def _check(self, process: "subprocess.Popen[bytes]", limits: "Limits") -> None:
         """End the process where it must not go on, and say why."""
@@ -205,24 +229,6 @@ class Client:
             return False
         return own >= other
 
-    def _running(self) -> "subprocess.Popen[bytes]":
-        if self._process is None or self._process.poll() is not None:
-            self._end()
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", self._module, str(os.getpid())],
-                cwd=ROOT,
-                env=os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": _threads()},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,
-            )
-            self._answers = Queue()
-            self._answered = False
-            assert self._process.stdout is not None
-            reading = Thread(target=_read, args=(self._process.stdout, self._answers), daemon=True)
-            reading.start()
-        return self._process
-
     def _end(self) -> None:
         process, self._process = self._process, None
         if process is None:
@@ -253,22 +259,16 @@ def _read(out: IO[bytes], answers: "Queue[tuple[Json, Arrays] | None]") -> None:
     try:
         while line := out.readline():
             reply: Json = json.loads(line)
-            arrays = {
-                name: np.frombuffer(_read_exactly(out, _n_bytes(dtype, shape)), dtype).reshape(
-                    shape
-                )
-                for name, dtype, shape in reply.pop("arrays")
-            }
+            arrays = {}
+            for name, dtype, shape in reply.pop("arrays"):
+                n_bytes = int(np.dtype(dtype).itemsize * np.prod(shape, dtype=np.int64))
+                arrays[name] = np.frombuffer(_read_exactly(out, n_bytes), dtype).reshape(shape)
             answers.put((reply, arrays))
     except (OSError, ValueError, KeyError, TypeError):
         log.exception("a warm process left no valid answer")
     finally:
         out.close()
         answers.put(None)
-
-
-def _n_bytes(dtype: str, shape: list[int]) -> int:
-    return int(np.dtype(dtype).itemsize * np.prod(shape, dtype=np.int64))
 
 
 def _read_exactly(out: IO[bytes], n_bytes: int) -> bytes:
@@ -278,30 +278,13 @@ def _read_exactly(out: IO[bytes], n_bytes: int) -> bytes:
     return content
 
 
-def _refused(error: Json) -> AuditError:
-    refusal = AuditError(*(str(error[key]) for key in ("code", "what", "remedy", "where")))
-    refusal.exit_code = int(error["exit_code"])
-    return refusal
-
-
 def _cancelled() -> Refused:
     return Refused("CANCELLED", "It was stopped", "start it again when you like")
-
-
-def _ended(code: int) -> AuditError:
-    if code == -signal.SIGKILL:
-        what = "The model's process was killed; memory may have run out"
-        return Refused("LIMIT_MEMORY", what, SMALLER)
-    return _lost(f"signal {-code}" if code < 0 else f"code {code}")
 
 
 def _lost(reason: str) -> LostWorker:
     what = f"The model's process ended ({reason})"
     return LostWorker("LOST_WORKER", what, f"nothing else was touched; {SMALLER}")
-
-
-def _threads() -> str:
-    return str(max(1, (os.cpu_count() or 1) // 2))
 
 
 def _machine_memory() -> int:

@@ -103,10 +103,7 @@ class EvaluationConfig:
     temperature: Annotated[
         float,
         Field(
-            "Temperature",
-            "Logits are divided by it.",
-            low=LEAST_TEMPERATURE,
-            high=MOST_TEMPERATURE,
+            "Temperature", "Logits are divided by it.", low=LEAST_TEMPERATURE, high=MOST_TEMPERATURE
         ),
     ] = 1.0
     layout: Annotated[
@@ -116,8 +113,7 @@ class EvaluationConfig:
         str, Field("Outputs", "What an ONNX model gives: probabilities sum to 1.", choices=OUTPUTS)
     ] = "logits"
     keep_implausible: Annotated[
-        bool,
-        Field("Keep in any case", "Even a run that guesses with high confidence is kept."),
+        bool, Field("Keep in any case", "Even a run that guesses with high confidence is kept.")
     ] = False
 
     def __post_init__(self) -> None:
@@ -129,15 +125,10 @@ class EvaluationConfig:
             name = f"{network} on {DATASETS[self.data].label}"
             object.__setattr__(self, "name", name)
         fields.check(self)
-        for ok, what, remedy in self._checks():
-            if not ok:
-                raise UsageError("SETTING", what, remedy)
-
-    def _checks(self) -> tuple[tuple[bool, str, str], ...]:
         names = [outside_set.name for outside_set in self.sets]
         twice = sorted({name for name in names if names.count(name) > 1})
         moments = len(self.preprocessing.mean)
-        return (
+        checks = (
             (
                 self.model == ONNX or (self.layout, self.outputs) == ("nchw", "logits"),
                 f"layout is {self.layout} and outputs are {self.outputs} for {self.model}",
@@ -162,6 +153,9 @@ class EvaluationConfig:
                 "give one for each channel, or none for those of the data",
             ),
         )
+        for ok, what, remedy in checks:
+            if not ok:
+                raise UsageError("SETTING", what, remedy)
 
     def to_json(self) -> JsonObject:
         """Return plain JSON; `from_json` gives an equal config back."""

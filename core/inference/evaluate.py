@@ -16,6 +16,7 @@ from core.inference.preprocessing import Preprocessing
 
 ProgressCallback = Callable[[int], None]  # images done
 NOT_WATCHED: Final[AbstractContextManager[object]] = nullcontext()
+CLASSIFIER: Final = "use a classifier: one row of logits for each image"
 
 
 @torch.inference_mode()
@@ -73,7 +74,15 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
                     .cpu()
                     .numpy()
                 )
-            _check(out, batch)
+            if out.ndim != 2 or len(out) != len(batch):
+                what = f"The model gives an array of shape {out.shape} for {len(batch)} images"
+                raise Refused("MODEL_OUTPUT", what, CLASSIFIER)
+            bad = np.argwhere(~np.isfinite(out))
+            if bad.size:
+                row, column = bad[0]
+                what = f"The model gives {out[row, column]} for image {int(batch[row])}"
+                remedy = "check mean, std and the weights; nothing was left out"
+                raise Refused("NONFINITE", f"{what}, class {column}", remedy)
             outputs.append(out)
             on_progress(sum(map(len, outputs)))
     return np.concatenate(outputs)
@@ -123,29 +132,12 @@ def _outputs(model: nn.Module, images: Tensor) -> Tensor:
         if "allocate memory" in str(error):
             raise
         height, width = images.shape[-2:]
-        raise Refused(
-            "MODEL_INPUT",
-            f"The network does not take images of {height} x {width} ({str(error)[:200]})",
-            "give the size that it was made for",
-        ) from error
+        what = f"The network does not take images of {height} x {width} ({str(error)[:200]})"
+        raise Refused("MODEL_INPUT", what, "give the size that it was made for") from error
     if not isinstance(logits, Tensor):
         what = f"The model gives a {type(logits).__name__}"
-        raise Refused("MODEL_OUTPUT", what, "use a classifier: one row of logits for each image")
+        raise Refused("MODEL_OUTPUT", what, CLASSIFIER)
     return logits.float()
-
-
-def _check(out: npt.NDArray[np.float32], rows: Tensor) -> None:
-    if out.ndim != 2 or len(out) != len(rows):
-        what = f"The model gives an array of shape {out.shape} for {len(rows)} images"
-        raise Refused("MODEL_OUTPUT", what, "use a classifier: one row of logits for each image")
-    bad = np.argwhere(~np.isfinite(out))
-    if bad.size:
-        row, column = bad[0]
-        raise Refused(
-            "NONFINITE",
-            f"The model gives {out[row, column]} for image {int(rows[row])}, class {column}",
-            "check mean, std and the weights; nothing was left out",
-        )
 
 
 @contextmanager

@@ -54,7 +54,18 @@ def build(out: Path) -> list[tuple[str, str]]:
     outcomes = []
     for model_id in MODELS:
         if (out / model_id).is_dir():
-            _store_answers(out, model_id)
+            model = codec.to_json(film_model(read_manifest(out / model_id), out))
+            films = [example(place) for place in range(len(EXAMPLES))]
+            plain = {"model": model, "findings": None, "method": DEFAULT, "layer": None}
+            answers = [film_saliency({**plain, "film": film}) for film in films]
+            values = answers[0][0]  # the same of every film: all have one size
+            about = {**values, "films": films}
+            arrays = {
+                name: np.stack([arrays[name] for _, arrays in answers])
+                for name in ("probabilities", "maps")
+            }
+            with writing():
+                save_file(arrays, out / model_id / ANSWERS, metadata={"about": json.dumps(about)})
             outcomes.append((f"{model_id}, films", "built"))
     if (out / MODEL).is_dir():
         _build_hospital(out)
@@ -62,25 +73,14 @@ def build(out: Path) -> list[tuple[str, str]]:
     return outcomes
 
 
-def _store_answers(out: Path, model_id: str) -> None:
-    model = codec.to_json(film_model(read_manifest(out / model_id), out))
-    films = [example(place) for place in range(len(EXAMPLES))]
-    plain = {"model": model, "findings": None, "method": DEFAULT, "layer": None}
-    answers = [film_saliency({**plain, "film": film}) for film in films]
-    values = answers[0][0]  # the same of every film: all have one size
-    about = {**values, "films": films}
-    arrays = {
-        name: np.stack([arrays[name] for _, arrays in answers])
-        for name in ("probabilities", "maps")
-    }
-    with writing():
-        save_file(arrays, out / model_id / ANSWERS, metadata={"about": json.dumps(about)})
-
-
 def _build_hospital(out: Path) -> None:
     """Score films of other frequencies, in place of what was there."""
     source = read_manifest(out / MODEL)
-    calibrator = _recalibrated_at_home(out)
+    # Each finding is recalibrated where the model comes from.
+    home = [read_predictions(out / MODEL, source, name) for name in HOME]
+    scores = np.concatenate([split.scores for split in home])
+    truth = np.concatenate([split.labels for split in home])
+    calibrator = make(RECALIBRATION, Task.MULTILABEL).fit(scores, truth)
     splits, start = {}, 0
     for name, n in SIZES.items():
         splits[name] = _scored(out, range(start, start + n), calibrator)
@@ -117,17 +117,6 @@ def _build_hospital(out: Path) -> None:
         environment=source.environment,
     )
     write_run(out, manifest, splits)
-
-
-def _recalibrated_at_home(out: Path) -> Fittable:
-    """Return the curves that recalibrate each finding where the model comes from."""
-    home = read_manifest(out / MODEL)
-    splits = [read_predictions(out / MODEL, home, name) for name in HOME]
-    logits, labels = (
-        np.concatenate(part)
-        for part in zip(*((split.scores, split.labels) for split in splits), strict=True)
-    )
-    return make(RECALIBRATION, Task.MULTILABEL).fit(logits, labels)
 
 
 def _scored(out: Path, rows: range, calibrator: Fittable) -> Predictions:

@@ -53,11 +53,7 @@ def film_saliency(question: Json) -> Answer:
         "method": question["method"],
         "frame": list(frame(about.preprocessing, (film.shape[2], film.shape[3]))),
     }
-    arrays: Arrays = {
-        "logits": logits[0],
-        "probabilities": probabilities[0],
-        "maps": result.maps,
-    }
+    arrays: Arrays = {"logits": logits[0], "probabilities": probabilities[0], "maps": result.maps}
     return values, arrays
 
 
@@ -70,12 +66,14 @@ def saliency_maps(question: Json) -> Answer:
     films, pairs = question["films"], question["pairs"]
     if not 0 < len(films) <= MOST_FILMS:
         raise Refused("EMPTY", f"{len(films)} films were requested", f"give 1 to {MOST_FILMS}")
-    frames: list[tuple[float, ...]] = []
+    prepare, frames = _prepare(about), list[tuple[float, ...]]()
     maps: dict[int, gradcam.Maps] = {}
     probabilities = []
     for start in range(0, len(films), BATCH):
-        crops, batch_frames = _together(about, films[start : start + BATCH])
-        frames += batch_frames
+        # Films may differ in size: each is prepared alone.
+        pixels = [_pixels(film) for film in films[start : start + BATCH]]
+        frames += [frame(about.preprocessing, (film.shape[2], film.shape[3])) for film in pixels]
+        crops = [torch.cat(crop) for crop in zip(*map(prepare, pixels), strict=True)]
         layer = question["layer"] or gradcam.layers(model, crops[0][:1])[-1]
         places = [place for place, (film, _) in enumerate(pairs) if 0 <= film - start < BATCH]
         batch_pairs = [(pairs[place][0] - start, pairs[place][1]) for place in places]
@@ -125,17 +123,6 @@ def _prepare(about: FilmModel) -> BatchPreprocessor:
     return BatchPreprocessor(
         preprocessing, about.channels, preprocessing.mean, preprocessing.std, CPU
     )
-
-
-def _together(
-    about: FilmModel, films: Sequence[Mapping[str, Any]]
-) -> tuple[list[Tensor], list[tuple[float, ...]]]:
-    """Return the crops of several films, which may differ in size, and what of each is seen."""
-    prepare = _prepare(about)
-    pixels = [_pixels(film) for film in films]
-    crops = [prepare(film) for film in pixels]
-    frames = [frame(about.preprocessing, (film.shape[2], film.shape[3])) for film in pixels]
-    return [torch.cat(crop) for crop in zip(*crops, strict=True)], list(frames)
 
 
 def _pixels(film: Mapping[str, Any]) -> Tensor:

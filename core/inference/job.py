@@ -22,9 +22,8 @@ from core.configs import AuditConfig
 from core.datasets.base import DatasetSplit, SplitDataset
 from core.datasets.catalogue import data_entry
 from core.datasets.load import load as load_data
-from core.datasets.outside import OutsideDataset, open_outside, overlap, stored_files
+from core.datasets.outside import open_outside, overlap, stored_files
 from core.datasets.pictures import Scaling
-from core.datasets.shifts import OutsideSet
 from core.datasets.stream import StreamedSplit
 from core.disk import storing
 from core.errors import Notice, Refused, UsageError
@@ -221,11 +220,8 @@ def check_classes(config: EvaluationConfig, data: SplitDataset) -> None:
     """Refuse a model that has other classes than the data."""
     n_classes = len(data.class_names)
     if config.n_outputs != n_classes:
-        raise Refused(
-            "CLASSES",
-            f"The model has {config.n_outputs} outputs, {data.name} has {n_classes} classes",
-            "choose the data that it was trained on",
-        )
+        what = f"The model has {config.n_outputs} outputs, {data.name} has {n_classes} classes"
+        raise Refused("CLASSES", what, "choose the data that it was trained on")
 
 
 def splits_of(config: EvaluationConfig, data: SplitDataset) -> dict[str, DatasetSplit]:
@@ -375,7 +371,14 @@ class Evaluation:
 
         Every set is opened first, so that a folder that is missing does not cost hours.
         """
-        sets = [(outside_set, self._opened(outside_set)) for outside_set in self.config.sets]
+        sets = []
+        for outside_set in self.config.sets:
+            label = outside_set.label
+            outside = open_outside(outside_set, self.data, download=outside_set.root is None)
+            sets.append((outside_set, outside))
+            self.notices += [Notice(n.code, f"{label}: {n.text}") for n in outside.notices]
+            if outside_set.role == "ood":
+                self._check_overlap(label, outside.split)
         for split, images in splits_of(self.config, self.data).items():
             yield split, self.evaluate_split(images, pace, watch)
         for outside_set, outside in sets:
@@ -383,15 +386,6 @@ class Evaluation:
                 outside_set.name,
                 self.evaluate_split(outside.split, pace, watch, labelled=outside.labelled),
             )
-
-    def _opened(self, outside_set: OutsideSet) -> OutsideDataset:
-        outside = open_outside(outside_set, self.data, download=outside_set.root is None)
-        self.notices += [
-            Notice(notice.code, f"{outside_set.label}: {notice.text}") for notice in outside.notices
-        ]
-        if outside_set.role == "ood":
-            self._check_overlap(outside_set.label, outside.split)
-        return outside
 
     def evaluate_split(
         self,
@@ -417,10 +411,13 @@ class Evaluation:
             on_progress=pace.did,
             watch=watch,
         )
+        kind = ScoreKind.SIGMOID if many else ScoreKind.PROBABILITIES
+        if not self.config.preprocessing.gives_probabilities:
+            kind = ScoreKind.LOGITS
         labels = split.targets[rows].cpu().numpy().astype(np.int64)
         return Predictions(
             self.data.task,
-            self._kind(many=many),
+            kind,
             outputs,
             labels if labelled else np.full(outputs.shape if many else n, -1, np.int64),
             class_names=self.data.class_names,
@@ -428,21 +425,13 @@ class Evaluation:
             labelled=labelled,
         )
 
-    def _kind(self, *, many: bool) -> ScoreKind:
-        if not self.config.preprocessing.gives_probabilities:
-            return ScoreKind.LOGITS
-        return ScoreKind.SIGMOID if many else ScoreKind.PROBABILITIES
-
     def _check_overlap(self, label: str, split: DatasetSplit) -> None:
         """Refuse a set that is the data itself, and say where some of it is."""
         rows = spread(len(split), self.config.limit)
         n_same = overlap(self.data, split, rows)
         if n_same == len(rows):
-            raise Refused(
-                "OVERLAP",
-                f"{label}: all {n_same:,} that were looked at are in {self.data.name}",
-                "choose a set that the model was not made for",
-            )
+            what = f"{label}: all {n_same:,} that were looked at are in {self.data.name}"
+            raise Refused("OVERLAP", what, "choose a set that the model was not made for")
         if n_same:
             text = f"{label}: {n_same:,} of {len(rows):,} also are in {self.data.name}."
             self.notices.append(Notice(NoticeCode.OVERLAP, text))

@@ -180,15 +180,12 @@ class OnnxNetwork(nn.Module):
         if not bounded or (not self._many and bool((abs(out.sum(1) - 1) > 10 * NEAR).any())):
             what = "The model's outputs are no probabilities"
             raise Refused("MODEL_OUTPUT", what, "choose logits as outputs (--outputs logits)")
-        return torch.from_numpy(self._logits(out) / np.float32(self._temperature))
-
-    def _logits(self, probabilities: Floats) -> Floats:
-        if not self._many:
-            logs: Floats = np.log(probabilities.clip(LEAST))
-            return logs
-        within = probabilities.astype(np.float64).clip(LEAST, MOST)
-        odds: Floats = (np.log(within) - np.log1p(-within)).astype(np.float32)
-        return odds
+        if self._many:
+            within = out.astype(np.float64).clip(LEAST, MOST)
+            logits = (np.log(within) - np.log1p(-within)).astype(np.float32)
+        else:
+            logits = np.log(out.clip(LEAST))
+        return torch.from_numpy(logits / np.float32(self._temperature))
 
 
 def opened(weights: Path) -> OnnxSession:

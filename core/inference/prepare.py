@@ -39,9 +39,27 @@ class BatchPreprocessor:
 
     def __call__(self, images: Tensor) -> list[Tensor]:
         """Return for each crop (n, channels, height, width) float32, channels last in memory."""
-        inputs = self._scaled(_with_channels(images.float() / 255.0, self.channels))
+        inputs = images.float() / 255.0
+        if inputs.shape[1] != self.channels:
+            if inputs.shape[1] == 3:
+                weights = inputs.new_tensor(LUMA).view(1, 3, 1, 1)
+                inputs = (inputs * weights).sum(1, keepdim=True)
+            inputs = inputs[:, :1].expand(-1, self.channels, -1, -1)
+        inputs = self._scaled(inputs)
         inputs = (inputs - self._mean) / self._std
-        return [crop.contiguous(memory_format=torch.channels_last) for crop in self._crops(inputs)]
+        height, width = self.preprocessing.size
+        crops = [_centre(inputs, (height, width))]
+        if self.preprocessing.crops > 1:
+            corners = [
+                inputs[..., :height, :width],
+                inputs[..., :height, -width:],
+                inputs[..., -height:, :width],
+                inputs[..., -height:, -width:],
+            ]
+            crops = [*corners, *crops]
+        if self.preprocessing.crops == 10:
+            crops += [crop.flip(-1) for crop in crops]
+        return [crop.contiguous(memory_format=torch.channels_last) for crop in crops]
 
     def _scaled(self, images: Tensor) -> Tensor:
         """Return images of the size that crops are cut from, in 0..1."""
@@ -55,20 +73,6 @@ class BatchPreprocessor:
             images, size, mode=mode, align_corners=False, antialias=True
         )
         return resized.clamp(0.0, 1.0)  # bicubic overshoots
-
-    def _crops(self, images: Tensor) -> list[Tensor]:
-        height, width = self.preprocessing.size
-        middle = _centre(images, (height, width))
-        if self.preprocessing.crops == 1:
-            return [middle]
-        corners = [
-            images[..., :height, :width],
-            images[..., :height, -width:],
-            images[..., -height:, :width],
-            images[..., -height:, -width:],
-        ]
-        five = [*corners, middle]
-        return five if self.preprocessing.crops == 5 else five + [crop.flip(-1) for crop in five]
 
 
 def frame(preprocessing: Preprocessing, size: tuple[int, int]) -> tuple[float, float, float, float]:
@@ -108,16 +112,6 @@ def _fitted(values: Sequence[float], channels: int) -> list[float]:
 
 def _column(values: Sequence[float], device: torch.device) -> Tensor:
     return torch.tensor(values, dtype=torch.float32, device=device).view(1, -1, 1, 1)
-
-
-def _with_channels(images: Tensor, channels: int) -> Tensor:
-    n_channels = images.shape[1]
-    if n_channels == channels:
-        return images
-    if n_channels == 3:
-        weights = images.new_tensor(LUMA).view(1, 3, 1, 1)
-        images = (images * weights).sum(1, keepdim=True)
-    return images[:, :1].expand(-1, channels, -1, -1)
 
 
 def _proportioned(size: Sequence[int], proportions: tuple[int, int]) -> tuple[int, int]:

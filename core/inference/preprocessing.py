@@ -100,12 +100,7 @@ class Preprocessing:
     def __post_init__(self) -> None:
         """Refuse settings out of range, naming the value."""
         fields.check(self)
-        for ok, what, remedy in self._checks():
-            if not ok:
-                raise UsageError("SETTING", what, remedy)
-
-    def _checks(self) -> tuple[tuple[bool, str, str], ...]:
-        return (
+        checks = (
             (
                 all(8 <= side <= MAX_SIDE for side in self.size),
                 f"size is {self.size[0]} x {self.size[1]}",
@@ -122,6 +117,9 @@ class Preprocessing:
                 "set the share kept below 1, such as 0.875, or use 1 crop",
             ),
         )
+        for ok, what, remedy in checks:
+            if not ok:
+                raise UsageError("SETTING", what, remedy)
 
     @property
     def gives_probabilities(self) -> bool:
