@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -52,21 +53,15 @@ def remembered(
     shape = (len(pictures), 3, *size)
     prefix = f"pictures-{digest(str(root.resolve()))}"
     path = home() / "cache" / f"{prefix}-{pictures_digest(pictures, str(shape))}.npy"
-    pixels = _read(path, shape)
+    pixels: Pixels | None = None
+    with suppress(OSError, ValueError, EOFError):  # there is none, or it is damaged
+        kept = np.load(path, mmap_mode="r", allow_pickle=False)
+        pixels = kept if kept.shape == shape and kept.dtype == np.uint8 else None
     if pixels is None and not sparing:
         pixels = decode_all(root, names_of(pictures), size)
         if pixels is not None:
             _keep(path, pixels, f"{prefix}-*.npy")
     return pixels
-
-
-def _read(path: Path, shape: tuple[int, ...]) -> Pixels | None:
-    """Return a kept file's array, mapped; None where there is none or it is damaged."""
-    try:
-        pixels = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return pixels if pixels.shape == shape and pixels.dtype == np.uint8 else None
 
 
 def _keep(path: Path, pixels: Pixels, older: str) -> None:

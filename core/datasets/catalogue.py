@@ -5,6 +5,7 @@ Pages and configs read it; `load` loads them.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from core.datasets.splits import SPLIT_NAMES
@@ -160,64 +161,53 @@ DATASETS: Final[dict[str, DataEntry]] = {
 }
 
 # Data whose rows are texts; each is read from a path, and nothing of them is downloaded.
+_texts = partial(DataEntry, flip=False, shift=0)
 TEXT_DATA: Final[dict[str, DataEntry]] = {
-    "20newsgroups": DataEntry(
+    "20newsgroups": _texts(
         "20 Newsgroups",
         "19,997 messages in 20 groups, one file a message; the seed splits them 15,098/900/3,999 "
         "as in the papers, by another draw than their released code.",
         "Lang 1995; sizes of the parts as in Mukhoti et al. 2020",
         sizes=_sizes(15_098, 900, 3_999),
         needs_root=True,
-        flip=False,
-        shift=0,
     ),
-    "sst2": DataEntry(
+    "sst2": _texts(
         "SST-2",
         "9,613 sentences of film reviews, positive or negative, in train.tsv, dev.tsv and "
         "test.tsv; the parts are its own.",
         "Socher et al. 2013, whole sentences",
         sizes=_sizes(6_920, 872, 1_821),
         needs_root=True,
-        flip=False,
-        shift=0,
     ),
-    "ag_news": DataEntry(
+    "ag_news": _texts(
         "AG News",
         "127,600 news items of four kinds in train.csv and test.csv; the seed takes a tenth of "
         "the training items for validation; the test set is the official one.",
         "Zhang et al. 2015",
         sizes=_sizes(108_000, 12_000, 7_600),
         needs_root=True,
-        flip=False,
-        shift=0,
     ),
-    "finsen": DataEntry(
+    "finsen": _texts(
         "FinSen",
         "News items on economies in one CSV file, with the text in its column Content and the "
         "class in Category; the seed splits them 70/15/15.",
         "Liang et al. 2024, Enhancing Financial Market Predictions; split as in its released code",
         needs_root=True,
-        flip=False,
-        shift=0,
     ),
-    "tickets": DataEntry(
+    "tickets": _texts(
         "Help-desk messages",
         "4,800 short messages to the six desks of a shop, written by a program; the seed splits "
         "them 1,200/600/3,000. Nobody sent them.",
         "Candor, core.datasets.texts.tickets",
         sizes=_sizes(1_200, 600, 3_000),
-        flip=False,
-        shift=0,
     ),
-    "texts": DataEntry(
+    "texts": _texts(
         "Texts",
         "A folder of text files, one subfolder a class, or a CSV or TSV file with a column of "
         "texts and one of labels; in parts where train and test are there, else the seed splits "
         "each class 80/10/10.",
         "your own",
         needs_root=True,
-        flip=False,
-        shift=0,
     ),
 }
 

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -54,7 +54,14 @@ def chestxray14(request: DatasetRequest) -> SplitDataset:
     name = next((name for name in LISTS if (root / name).is_file()), LISTS[0])
     try:
         table = csv.DictReader(io.StringIO(text_below(root, name, LAYOUT)), strict=True)
-        column, read = _columns(table.fieldnames or (), name)
+        header = {*(table.fieldnames or ())}
+        if {"Image Index", "Finding Labels"} <= header:
+            column, read = "Image Index", _named
+        elif {"image", *FINDINGS} <= header:
+            column, read = "image", _flagged
+        else:
+            columns = "the columns Image Index and Finding Labels nor image and the 14 findings"
+            raise _list_refused(f"it has neither {columns}", name)
         listed: Findings = {}
         for row in table:
             location = f"{name}, line {table.line_num}"
@@ -78,37 +85,30 @@ def chestxray14(request: DatasetRequest) -> SplitDataset:
             films[film] = file
     matched = [name for name in listed if name in films]
     if not matched:
-        raise Refused(
-            "DATA_ROOT",
-            f"No film of {len(listed):,} in the list is in {root}",
-            f"put them there; it holds {LAYOUT}",
+        what = f"No film of {len(listed):,} in the list is in {root}"
+        raise Refused("DATA_ROOT", what, f"put them there; it holds {LAYOUT}")
+    in_test: Bool | None = None  # without the official list of films
+    if (root / TEST_LIST).is_file():
+        lines = text_below(root, TEST_LIST, LAYOUT).splitlines()
+        tested = {Path(line.strip()).stem for line in lines}
+        in_test = np.array([name in tested for name in matched])
+    split = by_patient([_patient(name) for name in matched], in_test, request.split_seed)
+    notices: tuple[Notice, ...] = ()
+    if not len(listed) == len(films) == len(matched):
+        text = (
+            f"{len(listed) - len(matched):,} of {len(listed):,} films in the list have no picture, "
+            f"and {len(films) - len(matched):,} of {len(films):,} pictures are not in the list; "
+            "they were left out."
         )
-    split = by_patient(
-        [_patient(name) for name in matched], _in_test(root, matched), request.split_seed
-    )
-    labels = np.array([listed[name] for name in matched], np.int64)
+        notices = (Notice(NoticeCode.FILMS_MISSING, text),)
     rows = DatasetRows(
         name="chestxray14",
-        labels=labels,
+        labels=np.array([listed[name] for name in matched], np.int64),
         class_names=FINDINGS,
         split=split,
-        notices=_missing(len(listed), len(films), len(matched)),
+        notices=notices,
     )
     return from_files(rows, root, [films[name] for name in matched], request)
-
-
-def _columns(
-    header: Sequence[str], name: str
-) -> tuple[str, Callable[[Mapping[str, str | None], str], tuple[int, ...]]]:
-    """Return the column that names the film, and what reads the findings of a row."""
-    if {"Image Index", "Finding Labels"} <= set(header):
-        return "Image Index", _named
-    if {"image", *FINDINGS} <= set(header):
-        return "image", _flagged
-    raise _list_refused(
-        "it has neither the columns Image Index and Finding Labels nor image and the 14 findings",
-        name,
-    )
 
 
 def _named(row: Mapping[str, str | None], location: str) -> tuple[int, ...]:
@@ -135,25 +135,6 @@ def _patient(film: str) -> str:
             f"the name {film} does not contain the patient, as 00000013_005 does", film
         )
     return match[1]
-
-
-def _in_test(root: Path, films: Sequence[str]) -> Bool | None:
-    """Return which films are on the official test list; None where there is no list."""
-    if not (root / TEST_LIST).is_file():
-        return None
-    listed = {Path(line.strip()).stem for line in text_below(root, TEST_LIST, LAYOUT).splitlines()}
-    return np.array([film in listed for film in films])
-
-
-def _missing(listed: int, pictures: int, matched: int) -> tuple[Notice, ...]:
-    """Say how many rows have no picture and how many pictures no row, if any."""
-    if listed == pictures == matched:
-        return ()
-    text = (
-        f"{listed - matched:,} of {listed:,} films in the list have no picture, and "
-        f"{pictures - matched:,} of {pictures:,} pictures are not in the list; they were left out."
-    )
-    return (Notice(NoticeCode.FILMS_MISSING, text),)
 
 
 def _list_refused(what: str, location: str) -> Refused:
@@ -246,13 +227,35 @@ def tiny_imagenet(request: DatasetRequest) -> SplitDataset:
     annotations = text_below(root, "val/val_annotations.txt", TINY_IMAGENET)
     wnids = _class_names(existing_root(root / "train", TINY_IMAGENET))
     train = _by_class(root, "train", wnids)
-    test = _annotated(root, _second_column(annotations), wnids)
+    # The official validation pictures with their annotated classes
+    classes, number = _second_column(annotations), {wnid: k for k, wnid in enumerate(wnids)}
+    files, _ = pictures_below(root, "val/images")
+    names = [file.name.rpartition("/")[2] for file in files]
+    for file, name in zip(files, names, strict=True):
+        if classes.get(name, "") not in number:
+            what = f"val/val_annotations.txt gives {file.name} no class that train has"
+            remedy = f"unpack the data set again; it holds {TINY_IMAGENET}"
+            raise Refused("DATA_ROOT", what, remedy, location=file.name)
+    if missing := classes.keys() - set(names):
+        raise Refused(
+            "DATA_ROOT",
+            f"{len(missing):,} pictures of val/val_annotations.txt are missing, as {min(missing)}",
+            f"unpack the data set again; it holds {TINY_IMAGENET}",
+        )
+    test = FolderImages(files, [number[classes[name]] for name in names])
     pictures, labels = _joined([train, test])
     split = splits.held_out(len(train.pictures), len(test.pictures), request.split_seed)
+    # The first word of each class; with its WordNet id where two share one.
+    spoken = _second_column(words)
+    first = [spoken.get(wnid, wnid).partition(",")[0] for wnid in wnids]
+    counts = Counter(first)
     rows = DatasetRows(
         name="tiny_imagenet",
         labels=labels,
-        class_names=_spoken(wnids, _second_column(words)),
+        class_names=tuple(
+            f"{word} ({wnid})" if counts[word] > 1 else word
+            for word, wnid in zip(first, wnids, strict=True)
+        ),
         split=split,
     )
     return from_files(rows, root, pictures, request)
@@ -295,11 +298,8 @@ def _class_names(folder: Path) -> tuple[str, ...]:
     """Return the names of the class folders, at least two."""
     names = tuple(subfolders(folder))
     if len(names) < 2:
-        raise Refused(
-            "CLASSES",
-            f"{folder.name} holds {len(names)} folders, and each class is one",
-            f"give at least two classes: {FOLDER}",
-        )
+        what = f"{folder.name} holds {len(names)} folders, and each class is one"
+        raise Refused("CLASSES", what, f"give at least two classes: {FOLDER}")
     return names
 
 
@@ -307,11 +307,8 @@ def _by_class(root: Path, split: str, names: Sequence[str]) -> FolderImages:
     """Return the pictures below `root/part`, labelled by the folder they lie in."""
     number = {name: k for k, name in enumerate(names)}
     if unknown := set(subfolders(root / split)) - set(names):
-        raise Refused(
-            "CLASSES",
-            f"{split} has the class {min(unknown)!r} and train has not",
-            "give both the same classes",
-        )
+        what = f"{split} has the class {min(unknown)!r} and train has not"
+        raise Refused("CLASSES", what, "give both the same classes")
     files, skipped = pictures_below(root, split)
     depth = 1 if split else 0
     steps = [file.name.split("/") for file in files]
@@ -319,11 +316,8 @@ def _by_class(root: Path, split: str, names: Sequence[str]) -> FolderImages:
     labels = [number[steps[row][depth]] for row in rows]
     empty = set(range(len(names))) - set(labels)
     if empty and split in ("", "train"):
-        raise Refused(
-            "EMPTY",
-            f"Class {names[min(empty)]!r} holds no pictures to train on",
-            f"put some there ({', '.join(FORMATS)}), or take the folder away",
-        )
+        remedy = f"put some there ({', '.join(FORMATS)}), or take the folder away"
+        raise Refused("EMPTY", f"Class {names[min(empty)]!r} holds no pictures to train on", remedy)
     return FolderImages([files[row] for row in rows], labels, skipped + len(files) - len(rows))
 
 
@@ -355,37 +349,3 @@ def _second_column(text: str) -> dict[str, str]:
     """Return the second column of a table by its first."""
     rows = (line.split("\t") for line in text.splitlines())
     return {row[0]: row[1].strip() for row in rows if len(row) > 1}
-
-
-def _annotated(root: Path, annotations: Mapping[str, str], wnids: Sequence[str]) -> FolderImages:
-    """Return the official validation pictures with their annotated classes."""
-    number = {wnid: k for k, wnid in enumerate(wnids)}
-    files, _ = pictures_below(root, "val/images")
-    labels = []
-    for file in files:
-        wnid = annotations.get(file.name.rpartition("/")[2], "")
-        if wnid not in number:
-            raise Refused(
-                "DATA_ROOT",
-                f"val/val_annotations.txt gives {file.name} no class that train has",
-                f"unpack the data set again; it holds {TINY_IMAGENET}",
-                location=file.name,
-            )
-        labels.append(number[wnid])
-    if missing := annotations.keys() - {file.name.rpartition("/")[2] for file in files}:
-        raise Refused(
-            "DATA_ROOT",
-            f"{len(missing):,} pictures of val/val_annotations.txt are missing, as {min(missing)}",
-            f"unpack the data set again; it holds {TINY_IMAGENET}",
-        )
-    return FolderImages(files, labels)
-
-
-def _spoken(wnids: Sequence[str], words: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the first word of each class; with its WordNet id where two share one."""
-    first = [words.get(wnid, wnid).partition(",")[0] for wnid in wnids]
-    counts = Counter(first)
-    return tuple(
-        f"{word} ({wnid})" if counts[word] > 1 else word
-        for word, wnid in zip(first, wnids, strict=True)
-    )

@@ -66,10 +66,10 @@ class OutsideDataset:
     """
 
     split: DatasetSplit
-    labelled: bool
-    class_names: tuple[str, ...]
-    notices: tuple[Notice, ...]
     digest: str
+    labelled: bool = False
+    class_names: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,20 @@ def overlap(inside: SplitDataset, outside: DatasetSplit, rows: Tensor | None = N
     """
     rows = torch.arange(len(outside)) if rows is None else rows
     if isinstance(inside.train, StreamedSplit):
-        return _copied_files(inside, outside, rows)
+        stored = stored_files(outside)
+        if stored is None:
+            return 0
+        # Only files as long as one of the other side are read.
+        mine = [
+            pair
+            for split in (inside.train, inside.val, inside.test)
+            if isinstance(split, StreamedSplit)
+            for pair in _lengths(split, torch.arange(len(split)))
+        ]
+        theirs = _lengths(stored, rows)
+        shared = {length for _, length in mine} & {length for _, length in theirs}
+        known = {_file_digest(file) for file, length in mine if length in shared}
+        return sum(_file_digest(file) in known for file, length in theirs if length in shared)
     own, known = (inside.train, inside.val, inside.test), set[bytes]()
     with stage("Comparing images", 0.0, 1.0, sum(map(len, own)) + len(rows)):
         for split in own:
@@ -136,19 +149,6 @@ def stored_files(split: DatasetSplit) -> StreamedSplit | None:
     """Return the files whose pictures a split shows, changed or not; None where there are none."""
     source = split.source if isinstance(split, ChangedSplit) else split
     return source if isinstance(source, StreamedSplit) else None
-
-
-def _copied_files(inside: SplitDataset, split: DatasetSplit, rows: Tensor) -> int:
-    """Return how many outside files have the bytes of an inside one; others' are not read."""
-    outside = stored_files(split)
-    if outside is None:
-        return 0
-    splits = [p for p in (inside.train, inside.val, inside.test) if isinstance(p, StreamedSplit)]
-    mine = [pair for split in splits for pair in _lengths(split, torch.arange(len(split)))]
-    theirs = _lengths(outside, rows)
-    shared = {length for _, length in mine} & {length for _, length in theirs}
-    known = {_file_digest(file) for file, length in mine if length in shared}
-    return sum(_file_digest(file) in known for file, length in theirs if length in shared)
 
 
 def _lengths(split: StreamedSplit, rows: Tensor) -> list[tuple[Path, int]]:
@@ -196,9 +196,7 @@ def _corrupted(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> 
     split = ChangedSplit(data.test.targets, data.test.row_ids, data.test, change)
     decides = f"{outside_set.corruption} {outside_set.severity} {outside_set.seed}"
     content = digest("corrupted", data.digest, data.split.digest, decides)
-    return OutsideDataset(
-        split=split, labelled=True, class_names=data.class_names, notices=(), digest=content
-    )
+    return OutsideDataset(split=split, digest=content, labelled=True, class_names=data.class_names)
 
 
 def _cifar10c(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> OutsideDataset:
@@ -225,32 +223,21 @@ def _cifar10c(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> O
         raise _array_refused("labels.npy", labels, f"{n_rows:,} whole numbers", CIFAR10C)
     classes: Int = np.asarray(labels, np.int64).reshape(len(SEVERITIES), -1)
     if not np.isin(classes, np.arange(len(CIFAR10_CLASSES))).all() or (classes != classes[0]).any():
-        raise Refused(
-            "LABELS_DIFFER",
-            "labels.npy does not hold the classes 0 to 9 of the same images five times",
-            f"use the published files: {CIFAR10C}",
-            location="labels.npy",
-        )
+        what = "labels.npy does not hold the classes 0 to 9 of the same images five times"
+        remedy = f"use the published files: {CIFAR10C}"
+        raise Refused("LABELS_DIFFER", what, remedy, location="labels.npy")
     classes = classes[0].copy()
     if data.name == "cifar10" and not np.array_equal(classes, data.test.targets.numpy()):
-        raise Refused(
-            "LABELS_DIFFER",
-            "labels.npy does not hold the labels of CIFAR-10's test part in order",
-            f"use the published files: {CIFAR10C}",
-            location="labels.npy",
-        )
+        what = "labels.npy does not hold the labels of CIFAR-10's test part in order"
+        remedy = f"use the published files: {CIFAR10C}"
+        raise Refused("LABELS_DIFFER", what, remedy, location="labels.npy")
     first = n * (outside_set.severity - 1)
     chosen = np.ascontiguousarray(pixels[first : first + n].transpose(0, 3, 1, 2))
-    split = resident(chosen, torch.from_numpy(classes))
-    content = digest(chosen, classes)
-    return fitted(
-        OutsideDataset(
-            split=split, labelled=True, class_names=data.class_names, notices=(), digest=content
-        ),
-        (32, 32),
-        3,
-        data,
+    split, content = resident(chosen, torch.from_numpy(classes)), digest(chosen, classes)
+    outside = OutsideDataset(
+        split=split, digest=content, labelled=True, class_names=data.class_names
     )
+    return fitted(outside, (32, 32), 3, data)
 
 
 def _svhn(outside_set: OutsideSet, data: SplitDataset, download: bool) -> OutsideDataset:
@@ -260,14 +247,7 @@ def _svhn(outside_set: OutsideSet, data: SplitDataset, download: bool) -> Outsid
     else:
         pixels = _svhn_file(Path(outside_set.root).expanduser())
     split = resident(pixels, unlabelled(len(pixels)))
-    return fitted(
-        OutsideDataset(
-            split=split, labelled=False, class_names=(), notices=(), digest=digest(pixels)
-        ),
-        (32, 32),
-        3,
-        data,
-    )
+    return fitted(OutsideDataset(split=split, digest=digest(pixels)), (32, 32), 3, data)
 
 
 def _svhn_file(root: Path) -> Pixels:
@@ -294,12 +274,8 @@ def _svhn_file(root: Path) -> Pixels:
         )
     pixels, labels = arrays["X"], arrays["y"]
     if not np.isin(labels, np.arange(11)).all():  # 10 is the digit 0; some copies write 0
-        raise Refused(
-            "LABELS_DIFFER",
-            f"The array y of {path.name} does not hold the digits 1 to 10",
-            f"use SVHN's {SVHN}, cropped digits",
-            location="y",
-        )
+        what = f"The array y of {path.name} does not hold the digits 1 to 10"
+        raise Refused("LABELS_DIFFER", what, f"use SVHN's {SVHN}, cropped digits", location="y")
     return np.ascontiguousarray(pixels.transpose(3, 2, 0, 1))
 
 
@@ -325,15 +301,8 @@ def _folder(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> Out
         targets=targets, row_ids=names_of(pictures), root=root, size=data.size, scaling=scaling
     )
     files = "\0".join(f"{picture.name}\0{picture.size_bytes}" for picture in pictures)
-    notices = skipped_notice(skipped)
-    return fitted(
-        OutsideDataset(
-            split=split, labelled=False, class_names=(), notices=notices, digest=digest(files)
-        ),
-        data.size,
-        3,
-        data,
-    )
+    outside = OutsideDataset(split=split, digest=digest(files), notices=skipped_notice(skipped))
+    return fitted(outside, data.size, 3, data)
 
 
 _OPENERS: Final[dict[str, Callable[[OutsideSet, SplitDataset, bool], OutsideDataset]]] = {
@@ -354,12 +323,9 @@ def _array(root: Path, name: str) -> Array:
     try:
         mapped: Array = open_memmap(root / name, mode="r")
     except (OSError, ValueError, EOFError) as error:
-        raise Refused(
-            "ARRAY_FILE",
-            f"{name} is not a readable array file, or holds Python objects",
-            f"copy it again; the folder should hold {CIFAR10C}",
-            location=name,
-        ) from error
+        what = f"{name} is not a readable array file, or holds Python objects"
+        remedy = f"copy it again; the folder should hold {CIFAR10C}"
+        raise Refused("ARRAY_FILE", what, remedy, location=name) from error
     return mapped
 
 
@@ -407,15 +373,13 @@ def fitted(
 def _changed(images: Pixels, _rows: Int, *, size: Size, channels: int) -> Pixels:
     """Return (n, 3, H, W) images in another size, and as greys where one channel is wanted."""
     if images.shape[2:] != size:
-        images = np.stack([_resized(image, size) for image in images])
+        resized = []
+        for image in images:  # as pictures of files are
+            picture = Image.fromarray(np.ascontiguousarray(image.transpose(1, 2, 0)))
+            smaller = picture.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+            resized.append(np.asarray(smaller).transpose(2, 0, 1))
+        images = np.stack(resized)
     if channels == 1:
         greys = np.tensordot(images, LUMA, axes=(1, 0))[:, None]
         return np.rint(greys).astype(np.uint8)
     return images
-
-
-def _resized(image: Pixels, size: Size) -> Pixels:
-    """Return a (3, H, W) image resized as pictures of files are."""
-    picture = Image.fromarray(np.ascontiguousarray(image.transpose(1, 2, 0)))
-    resized = picture.resize((size[1], size[0]), Image.Resampling.BILINEAR)
-    return np.asarray(resized).transpose(2, 0, 1)

@@ -121,20 +121,13 @@ def decode(root: Path, name: str, size: Size | None = None, scaling: Scaling = S
             if source.width * source.height > MAX_PIXELS:
                 raise _too_large(name)
             if source.mode.startswith(("I", "F")):
-                raise Refused(
-                    "DTYPE",
-                    f"The picture {name} has more than 8 bits a channel",
-                    "save all pictures with 8 bits, and choose yourself which greys they keep",
-                    location=name,
-                )
+                what = f"The picture {name} has more than 8 bits a channel"
+                remedy = "save all pictures with 8 bits, and choose yourself which greys they keep"
+                raise Refused("DTYPE", what, remedy, location=name)
             # A photograph with a second one beside it (MPO) is still one picture.
             if source.format != "MPO" and getattr(source, "n_frames", 1) > 1:
-                raise Refused(
-                    "IMAGE_FRAMES",
-                    f"The picture {name} has several frames",
-                    "save the frame that is meant",
-                    location=name,
-                )
+                what = f"The picture {name} has several frames"
+                raise Refused("IMAGE_FRAMES", what, "save the frame that is meant", location=name)
             turn = TURNS.get(source.getexif().get(ExifTags.Base.Orientation))
             upright = source if turn is None else source.transpose(turn)
             if upright.mode == "P":  # its transparency is no colour
@@ -146,19 +139,13 @@ def decode(root: Path, name: str, size: Size | None = None, scaling: Scaling = S
     except _HUGE as error:
         raise _too_large(name) from error
     except UnidentifiedImageError as error:
-        raise Refused(
-            "FORMAT_UNKNOWN",
-            f"The file {name} is not a readable picture",
-            f"save it as {', '.join(FORMATS)}, or take it out of the folder",
-            location=name,
-        ) from error
+        what = f"The file {name} is not a readable picture"
+        remedy = f"save it as {', '.join(FORMATS)}, or take it out of the folder"
+        raise Refused("FORMAT_UNKNOWN", what, remedy, location=name) from error
     except _DAMAGE as error:
-        raise Refused(
-            "IMAGE_TRUNCATED",
-            f"The picture {name} is cut short, damaged or cannot be opened",
-            "copy it again, or take it out of the folder",
-            location=name,
-        ) from error
+        what = f"The picture {name} is cut short, damaged or cannot be opened"
+        remedy = "copy it again, or take it out of the folder"
+        raise Refused("IMAGE_TRUNCATED", what, remedy, location=name) from error
 
 
 def decode_all(root: Path, names: Sequence[str], size: Size) -> Pixels | None:

@@ -6,7 +6,7 @@ read here.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.client import HTTPException
@@ -163,14 +163,6 @@ def _check_published(name: str, rows: list[int], names: tuple[str, ...], root: P
         raise _unlike(root.name, f"has {what}, which are not {DATASETS[name].label}")
 
 
-def _check_sizes(root: Path, names: Sequence[str]) -> None:
-    """Refuse pictures of another size, which would be resized, by the first of them."""
-    for name in names:
-        size = common_size([root / name])
-        if size is not None and size != (SIDE, SIDE):
-            raise _unlike(name, f"has {size[1]} x {size[0]} pixels, not {SIDE} x {SIDE}")
-
-
 def _within(labels: Int, names: tuple[str, ...], root: Path) -> Int:
     """Return labels that all have a name."""
     if not names or labels.min() < 0 or labels.max() >= len(names):
@@ -210,7 +202,11 @@ def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) ->
             _check_published(name, [n["train"] + n["val"], n["test"]], data.class_names, root)
             rows = (*data.train.row_ids, *data.val.row_ids, *data.test.row_ids)
             if data.size != (SIDE, SIDE) or not isinstance(data.train, ResidentSplit):
-                _check_sizes(root, sorted(rows))
+                for row in sorted(rows):  # pictures of another size would be resized
+                    size = common_size([root / row])
+                    if size is not None and size != (SIDE, SIDE):
+                        what = f"has {size[1]} x {size[0]} pixels, not {SIDE} x {SIDE}"
+                        raise _unlike(row, what)
             if any(row.lower().endswith(FORMATS["JPEG"]) for row in rows):
                 return replace(data, notices=(*data.notices, Notice(NoticeCode.REENCODED, LOSSY)))
             return data
@@ -239,10 +235,7 @@ def _data(
 
 @contextmanager
 def _data_root(
-    name: str,
-    request: DatasetRequest,
-    layout: str,
-    kind: CifarClass | None = None,
+    name: str, request: DatasetRequest, layout: str, kind: CifarClass | None = None
 ) -> Iterator[Path]:
     """Yield the folder to read from, and say clearly what went wrong there."""
     label = DATASETS[name].label
@@ -251,11 +244,9 @@ def _data_root(
         yield root
     except (OSError, RuntimeError, HTTPException) as error:
         if request.download:
-            raise Refused(
-                "DOWNLOAD",
-                f"{label} is not in {root} and could not be fetched ({error})",
-                f"fetch it yourself and {ROOT_REMEDY}; it holds {layout}",
-            ) from error
+            what = f"{label} is not in {root} and could not be fetched ({error})"
+            remedy = f"fetch it yourself and {ROOT_REMEDY}; it holds {layout}"
+            raise Refused("DOWNLOAD", what, remedy) from error
         raise Refused(
             "DATA_ROOT",
             f"{root} holds no {label}, or not its published files"

@@ -151,7 +151,11 @@ class OutsideSet:
         """Name of the split that holds its predictions; `parse_name` reads it."""
         if self.corruption:
             return f"{self.kind}-{self.corruption}-{self.severity}"
-        return f"folder-{_folder_name(self.root or '')}" if self.kind == "folder" else self.kind
+        if self.kind != "folder":
+            return self.kind
+        # The last part of the path in the characters that a split's name may have
+        name = re.sub(r"[^A-Za-z0-9_]+", "-", PurePath(self.root or "").name).strip("-")
+        return f"folder-{name[:MAX_FOLDER_NAME].strip('-') or 'pictures'}"
 
     @property
     def role(self) -> str:
@@ -183,12 +187,6 @@ def parse_name(split_name: str) -> OutsideSet | None:
     if match is None or match[2] not in (OFFICIAL if match[1] == "cifar10c" else OWN):
         return None
     return OutsideSet(match[1], corruption=match[2], severity=int(match[3]))
-
-
-def _folder_name(root: str) -> str:
-    """Return the last part of a path in the characters that a split's name may have."""
-    name = re.sub(r"[^A-Za-z0-9_]+", "-", PurePath(root).name).strip("-")
-    return name[:MAX_FOLDER_NAME].strip("-") or "pictures"
 
 
 def _one_of(key: str, value: str | int, choices: Iterable[str] | Iterable[int]) -> None:

@@ -131,11 +131,9 @@ def stratified(
     for k, name in enumerate(class_names):
         rows = rng.permutation(np.flatnonzero(labels == k))
         if rows.size < 3:
-            raise Refused(
-                "EMPTY",
-                f"Class {name!r} has {rows.size} {rows_are}, which cannot be cut in three parts",
-                "give each class at least 3, or make train, val and test yourself",
-            )
+            what = f"Class {name!r} has {rows.size} {rows_are}, which cannot be cut in three parts"
+            remedy = "give each class at least 3, or make train, val and test yourself"
+            raise Refused("EMPTY", what, remedy)
         n = max(1, rows.size // HELD_OUT)
         by_split["val"].append(rows[:n])
         by_split["test"].append(rows[n : 2 * n])
@@ -172,11 +170,8 @@ def by_patient(patients: Sequence[str], in_test: Bool | None, seed: int) -> Spli
         tested[patient[in_test]] = True
         divided = np.flatnonzero(tested[patient] & ~in_test)
         if divided.size:
-            raise Refused(
-                "PATIENTS",
-                f"Patient {patients[divided[0]]} has films inside and outside of the test list",
-                "list all films of a patient or none",
-            )
+            what = f"Patient {patients[divided[0]]} has films inside and outside of the test list"
+            raise Refused("PATIENTS", what, "list all films of a patient or none")
     order = np.random.default_rng(seed).permutation(np.flatnonzero(~tested))
     n_test = 0 if in_test is not None else max(1, ids.size // TESTED)
     n_val = max(1, ids.size // HELD_OUT)
@@ -197,9 +192,6 @@ def _record(seed: int, rule: str, *splits: npt.NDArray[np.integer]) -> SplitReco
     }
     for name, split in rows.items():
         if not split.size:
-            raise Refused(
-                "EMPTY",
-                f"The {name} part would have no rows",
-                "give more data, so that all three parts have some",
-            )
+            what = f"The {name} part would have no rows"
+            raise Refused("EMPTY", what, "give more data, so that all three parts have some")
     return SplitRecord(seed, rule, rows)

@@ -6,7 +6,7 @@ import shutil
 import zlib
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -131,24 +131,19 @@ class StreamedSplit(DatasetSplit):
         with threads() as pool:
             coming: deque[tuple[Tensor, list[Future[None]]]] = deque()
             for batch in batches:
-                coming.append(self._begin(batch, device, pool))
+                images = torch.empty(
+                    (len(batch), 3, *self.size),
+                    dtype=torch.uint8,
+                    pin_memory=device.type == "cuda",  # the copy then does not hold up the host
+                )
+                pixels: Pixels = images.numpy()
+                rows = enumerate(batch.tolist())
+                pictures = [pool.submit(self._fill, pixels, place, row) for place, row in rows]
+                coming.append((images, pictures))
                 if len(coming) > AHEAD:
                     yield _finished(*coming.popleft(), device)
             while coming:
                 yield _finished(*coming.popleft(), device)
-
-    def _begin(
-        self, batch: Tensor, device: torch.device, pool: ThreadPoolExecutor
-    ) -> tuple[Tensor, list[Future[None]]]:
-        """Ask for the pictures of a batch; return where they will stand, and when."""
-        images = torch.empty(
-            (len(batch), 3, *self.size),
-            dtype=torch.uint8,
-            pin_memory=device.type == "cuda",  # the copy then does not hold up the host
-        )
-        pixels: Pixels = images.numpy()
-        rows = enumerate(batch.tolist())
-        return images, [pool.submit(self._fill, pixels, place, row) for place, row in rows]
 
     def _fill(self, pixels: Pixels, place: int, row: int) -> None:
         if self.kept is None or self.places is None:

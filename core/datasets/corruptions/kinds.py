@@ -522,24 +522,18 @@ def corrupt(images: Pixels, name: str, severity: int, *, seed: int, rows: Int) -
         raise UsageError("SETTING", f"Severity is {severity!r}", "use 1, 2, 3, 4 or 5")
     n, channels, height, width = images.shape
     if channels not in (1, 3) or min(height, width) < MIN_SIDE:
-        raise Refused(
-            "IMAGE_SIZE",
-            f"Images of {channels} channels and {height} x {width} pixels cannot be corrupted",
-            f"use images of 1 or 3 channels and at least {MIN_SIDE} x {MIN_SIDE} pixels",
-        )
+        what = f"Images of {channels} channels and {height} x {width} pixels cannot be corrupted"
+        remedy = f"use images of 1 or 3 channels and at least {MIN_SIDE} x {MIN_SIDE} pixels"
+        raise Refused("IMAGE_SIZE", what, remedy)
     if n and name in ON_BYTES:
         return ON_BYTES[name](images, severity - 1)
     out = np.empty_like(images, order="C")
+    word = zlib.crc32(name.encode())
     for some in row_chunks(n, channels * height * width):
-        draws = _draws(name, severity, seed, rows[some])
+        draws: Draws = ()
+        if CORRUPTIONS[name].random:  # a generator for each image
+            seeds = ((seed, word, severity, row) for row in rows[some].tolist())
+            draws = list(map(np.random.default_rng, seeds))
         light = ON_LIGHT[name](images[some] / 255.0, severity - 1, draws)
         out[some] = (np.clip(light, 0, 1) * 255).astype(np.uint8)
     return out
-
-
-def _draws(name: str, severity: int, seed: int, rows: Int) -> Draws:
-    """Return a generator for each image; none where nothing is drawn."""
-    if not CORRUPTIONS[name].random:
-        return ()
-    word = zlib.crc32(name.encode())
-    return [np.random.default_rng((seed, word, severity, row)) for row in rows.tolist()]

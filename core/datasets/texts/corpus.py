@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -249,7 +249,14 @@ def read_corpus(
         text = f"{budget.n_recoded:,} files are not UTF-8 and were read as Latin-1."
         notices = (*notices, Notice(NoticeCode.ENCODING_GUESSED, text))
     names = _classes(parts, known=tuple(_ORDER.get(name, ())))
-    stays = _staying(names, left_out)
+    unknown = [label for label in left_out if label not in names]
+    if unknown:
+        what = f"There is no class {unknown[0][:60]!r} to leave out"
+        raise UsageError("SETTING", what, f"use some of {', '.join(names[:30])}")
+    stays = tuple(label for label in names if label not in left_out)
+    if len(stays) < 2:
+        what = f"{len(left_out)} of {len(names)} classes are left out"
+        raise UsageError("SETTING", what, "leave at least two to learn")
     kept = {
         part: [row for row in rows if row.label not in left_out] for part, rows in parts.items()
     }
@@ -257,7 +264,19 @@ def read_corpus(
     number = {label: k for k, label in enumerate(stays)}
     labels = np.array([number[row.label] for row in rows], np.int64)
     split, split_notices = _split(name, kept, labels, stays, seed)
-    corpus = TextCorpus(
+    notices = (*notices, *split_notices)
+    # Test texts that are trained on, and empty texts
+    alike = [" ".join(row.text.split()) for row in rows]
+    known = {alike[row] for row in split.rows["train"].tolist()} - {""}
+    tested = split.rows["test"].tolist()
+    n_same, n_empty = sum(alike[row] in known for row in tested), alike.count("")
+    if n_same:
+        text = f"{n_same:,} of {len(tested):,} test texts also are in the training part."
+        notices = (*notices, Notice(NoticeCode.OVERLAP, text))
+    if n_empty:
+        text = f"{n_empty:,} of {len(alike):,} texts are empty; they were kept."
+        notices = (*notices, Notice(NoticeCode.TEXT_EMPTY, text))
+    return TextCorpus(
         name=name,
         class_names=stays,
         texts=tuple(row.text for row in rows),
@@ -265,9 +284,8 @@ def read_corpus(
         labels=labels,
         split=split,
         left_out=tuple(row for part in parts.values() for row in part if row.label in left_out),
-        notices=(*notices, *split_notices),
+        notices=notices,
     )
-    return _with_oddities(corpus)
 
 
 def texts_named(
@@ -314,20 +332,6 @@ def _classes(parts: Parts, known: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(names, key=int) if digits else sorted(names))
 
 
-def _staying(names: Sequence[str], left_out: Sequence[str]) -> tuple[str, ...]:
-    """Return the classes that are learnt."""
-    unknown = [name for name in left_out if name not in names]
-    if unknown:
-        what = f"There is no class {unknown[0][:60]!r} to leave out"
-        shown = ", ".join(names[:30])
-        raise UsageError("SETTING", what, f"use some of {shown}")
-    stays = tuple(name for name in names if name not in left_out)
-    if len(stays) < 2:
-        what = f"{len(left_out)} of {len(names)} classes are left out"
-        raise UsageError("SETTING", what, "leave at least two to learn")
-    return stays
-
-
 def _split(
     name: str, parts: Parts, labels: Int, class_names: Sequence[str], seed: int
 ) -> tuple[SplitRecord, tuple[Notice, ...]]:
@@ -350,22 +354,6 @@ def _split(
     text = "There is no part test, so val is the test part, and a tenth of train validates."
     notice = Notice(NoticeCode.VAL_AS_TEST, text)
     return splits.held_out(n["train"], n["val"], seed), (notice,)
-
-
-def _with_oddities(corpus: TextCorpus) -> TextCorpus:
-    """Return the corpus; say how many test texts are trained on, and how many texts are empty."""
-    alike = [" ".join(text.split()) for text in corpus.texts]
-    known = {alike[row] for row in corpus.split.rows["train"].tolist()} - {""}
-    tested = corpus.split.rows["test"].tolist()
-    n_same, n_empty = sum(alike[row] in known for row in tested), alike.count("")
-    notices = list(corpus.notices)
-    if n_same:
-        text = f"{n_same:,} of {len(tested):,} test texts also are in the training part."
-        notices.append(Notice(NoticeCode.OVERLAP, text))
-    if n_empty:
-        text = f"{n_empty:,} of {len(alike):,} texts are empty; they were kept."
-        notices.append(Notice(NoticeCode.TEXT_EMPTY, text))
-    return replace(corpus, notices=tuple(notices))
 
 
 # Readers ----------------------------------------------------------------------------------------

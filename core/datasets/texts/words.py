@@ -61,18 +61,13 @@ def without_quotes_and_footer(body: str) -> str:
     rules = [k for k in range(start, len(lines)) if RULE.fullmatch(lines[k])]
     if rules:
         lines = lines[: rules[-1]]
-    return "\n".join(_without_signature(lines)).strip()
-
-
-def _without_signature(lines: list[str]) -> list[str]:
-    """Return the lines less a short last paragraph with an address."""
     while lines and not lines[-1].strip():
-        lines = lines[:-1]
+        lines.pop()
     begin = next((k + 1 for k in range(len(lines) - 1, -1, -1) if not lines[k].strip()), 0)
     last = lines[begin:]
     if begin and len(last) <= SIGNATURE_LINES and any(MAIL.search(line) for line in last):
-        return lines[:begin]
-    return lines
+        lines = lines[:begin]
+    return "\n".join(lines).strip()
 
 
 def masked(text: str) -> str:
