@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from core.datasets.shifts import OutsideSet
     from core.inference.config import EvaluationConfig
     from core.inference.preprocessing import Preprocessing
-    from core.library.manifest import Manifest
     from core.readers.weights.named_tensors import WeightGroup, WeightsFile
 
 ALL: Final = "corrupted"
@@ -223,7 +222,28 @@ def _evaluate(arguments: argparse.Namespace) -> int:
             raise matched.refusal()
         (job,) = jobs.submit([config], weights=folder / group.file, request=request)
     manifest = open_library().get(waited(jobs, job).run)
-    report = _report(manifest, config, matched)
+    from core.configs import AuditConfig
+    from core.library import open_library
+    from core.metrics.suite import audit
+    from core.reports.audit_json import audit_json
+
+    split = manifest.headline
+    predictions = open_library().load(manifest.id, split)
+    audited = audit_json(
+        manifest.source.file,
+        manifest.source.digest,
+        {name: entry.n for name, entry in manifest.splits.items()},
+        split,
+        manifest.notices,
+        audit(predictions, AuditConfig()),
+    )
+    same = ("n", "splits", "split", "notices", "metrics")
+    report = {
+        "run": manifest.id,
+        "model": config.model,
+        "loaded": {"matched": matched.matched, "total": matched.total, "renamed": matched.renamed},
+        **{key: audited[key] for key in same},
+    }
     if arguments.out:
         open_library().export(manifest.id, arguments.out)
     emit(arguments.json, report)
@@ -360,29 +380,3 @@ def _match(group: "WeightGroup", config: "EvaluationConfig", weights: Path) -> "
         channels=config.channels,
         size=input_size(config.model, config.preprocessing.size),
     )
-
-
-def _report(manifest: "Manifest", config: "EvaluationConfig", matched: "Match") -> Json:
-    """Return the run, how its weights were loaded, and the numbers of its test part."""
-    from core.configs import AuditConfig
-    from core.library import open_library
-    from core.metrics.suite import audit
-    from core.reports.audit_json import audit_json
-
-    split = manifest.headline
-    predictions = open_library().load(manifest.id, split)
-    audited = audit_json(
-        manifest.source.file,
-        manifest.source.digest,
-        {name: entry.n for name, entry in manifest.splits.items()},
-        split,
-        manifest.notices,
-        audit(predictions, AuditConfig()),
-    )
-    same = ("n", "splits", "split", "notices", "metrics")
-    return {
-        "run": manifest.id,
-        "model": config.model,
-        "loaded": {"matched": matched.matched, "total": matched.total, "renamed": matched.renamed},
-        **{key: audited[key] for key in same},
-    }

@@ -119,11 +119,8 @@ def _model(
     shown = shown_to(spec, channels, candidate.size, candidate.model)
     preprocessing = preprocessing_of(arguments, shown, channels)
     if arguments.moments == MOMENTS_OF_DATA:
-        raise UsageError(
-            "SETTING",
-            "Films have no mean and standard deviation of their own",
-            "name them with --moments",
-        )
+        what = "Films have no mean and standard deviation of their own"
+        raise UsageError("SETTING", what, "name them with --moments")
     n_outputs = arguments.classes or candidate.n_outputs
     return FilmModel(
         model=candidate.model,
@@ -135,12 +132,7 @@ def _model(
 
 
 def _entries(
-    request: Json,
-    film: "Film",
-    title: str,
-    names: tuple[str, ...],
-    findings: list[int],
-    out: Path,
+    request: Json, film: "Film", title: str, names: tuple[str, ...], findings: list[int], out: Path
 ) -> list[Json]:
     """Write the maps of one film, of its highest score where none is named; an entry each."""
     from core.inference.films import film_saliency

@@ -136,9 +136,35 @@ def add_verify(verb: Parser) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
+    from core.reports import build, certificate
+
     need_file(arguments.report)
     try:
-        lines = _differences(arguments)
+        stated = certificate.opened(arguments.report)
+        files: list[str] = arguments.files
+        if len(files) != len(stated.runs):
+            what = f"Runs in the report: {len(stated.runs)}; files named: {len(files)}"
+            raise UsageError("USAGE", what, "name each in the report's order")
+        runs: list[Any] = []  # Any: ReportedRun, imported late
+        for name, own in zip(files, stated.runs, strict=True):  # each read as the report says
+            options = argparse.Namespace(**vars(arguments) | {"split": own.split})
+            try:
+                run = run_or_file(name, options, own.reading)
+            except (Refused, LibraryError) as error:
+                what = f"{name} cannot be read as it was: {error.what}"
+                raise Refused("REPORT", what, "name the file that was reported") from error
+            runs.append(replace(run, name=own.name, file=own.file))
+        both = zip(runs, stated.runs, strict=True)
+        lines = [line for run, own in both for line in own.beside(run)]
+        if not lines:  # of other rows the numbers need no comparison
+            request = build.ReportRequest(
+                runs=tuple(runs),
+                sections=stated.sections,
+                edition=stated.edition,
+                config=stated.config,
+            )
+            again, _ = build.report(request)
+            lines = certificate.differences(stated.content, again)
     except Refused as refused:
         lines = [f"{refused.code}: {refused.named()}; {refused.remedy}"]
     if not lines:
@@ -149,30 +175,3 @@ def _verify(arguments: argparse.Namespace) -> int:
     if len(lines) > SHOWN:
         print(f"and {len(lines) - SHOWN:,} more")
     return 1
-
-
-def _differences(arguments: argparse.Namespace) -> list[str]:
-    from core.reports import build, certificate
-
-    stated = certificate.opened(arguments.report)
-    files: list[str] = arguments.files
-    if len(files) != len(stated.runs):
-        what = f"Runs in the report: {len(stated.runs)}; files named: {len(files)}"
-        raise UsageError("USAGE", what, "name each in the report's order")
-    runs: list[Any] = []  # Any: ReportedRun, imported late
-    for name, own in zip(files, stated.runs, strict=True):  # each read as the report says it was
-        options = argparse.Namespace(**vars(arguments) | {"split": own.split})
-        try:
-            run = run_or_file(name, options, own.reading)
-        except (Refused, LibraryError) as error:
-            what = f"{name} cannot be read as it was: {error.what}"
-            raise Refused("REPORT", what, "name the file that was reported") from error
-        runs.append(replace(run, name=own.name, file=own.file))
-    lines = [line for run, own in zip(runs, stated.runs, strict=True) for line in own.beside(run)]
-    if lines:  # other rows: their numbers need no comparison
-        return lines
-    request = build.ReportRequest(
-        runs=tuple(runs), sections=stated.sections, edition=stated.edition, config=stated.config
-    )
-    again, _ = build.report(request)
-    return certificate.differences(stated.content, again)

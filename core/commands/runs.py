@@ -191,11 +191,7 @@ def _purge(arguments: argparse.Namespace) -> int:
     library = _library()
     removed: list[int] = []
     refusals: list[AuditError] = []
-    for expire in (
-        library.expire,
-        lambda days: open_jobs().expire(days),
-        library.forget_recipes,
-    ):
+    for expire in (library.expire, lambda days: open_jobs().expire(days), library.forget_recipes):
         try:
             removed.append(expire(arguments.older_than))
         except AuditError as error:  # the other steps are taken all the same

@@ -145,9 +145,10 @@ def numbers(
         Fractions; settings say what is positive.
     """
     scores = {"auroc": auroc_score(separation, level=level)}
-    rounds = _rounds(separation, n_resamples)
+    n, rounds = separation.n_in + separation.n_out, n_resamples
+    if separation.members is not None and n * rounds > HEAVY_DRAWS:
+        rounds = min(rounds, N_RESAMPLES_HEAVY)
     centre, draws = _draws(separation, rounds, seed)
-    n = separation.n_in + separation.n_out
     for key in BOOTSTRAPPED:
         value = NUMBERS[key](separation)
         moved = draws[key] - centre[key] + value
@@ -218,16 +219,6 @@ def resampled_by(*sides: SamplingDesign) -> dict[str, Setting]:
     if all(side.independent for side in sides):
         return {}
     return {"resampled_by": "row" if all(side.groups is None for side in sides) else "group"}
-
-
-def _rounds(separation: Separation, n_resamples: int) -> int:
-    """Return how many resamples are drawn where that many are asked for."""
-    if (
-        separation.members is None
-        or (separation.n_in + separation.n_out) * n_resamples <= HEAVY_DRAWS
-    ):
-        return n_resamples
-    return min(n_resamples, N_RESAMPLES_HEAVY)
 
 
 def _draws(

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core import arrays
-from core.arrays import Float, Int
+from core.arrays import Float
 from core.ood.separation import Separation, as_number, cells
 from core.ood.values import needed
 
@@ -58,7 +57,11 @@ def counts_at(separation: Separation, threshold: float) -> Counts:
 def counts_of(separation: Separation, thresholds: Sequence[float]) -> list[Counts]:
     """Return for each threshold what is flagged, above it, and what is not."""
     places = np.searchsorted(separation.values, thresholds, side="right")
-    passed = (_reached(side, places) for side in (separation.inside, separation.outside))
+    # The rows or the weight of so many first values
+    sums = (np.cumsum(side) for side in (separation.inside, separation.outside))
+    passed = (
+        [as_number(side[place - 1]) if place else 0 for place in places.tolist()] for side in sums
+    )
     total_in, total_out = separation.total_in, separation.total_out
     return [
         Counts(
@@ -70,12 +73,6 @@ def counts_of(separation: Separation, thresholds: Sequence[float]) -> list[Count
         )
         for threshold, passed_in, passed_out in zip(thresholds, *passed, strict=True)
     ]
-
-
-def _reached(side: arrays.Counts, places: Int) -> list[float]:
-    """Return the rows or the weight of so many first values."""
-    sums = np.cumsum(side)
-    return [as_number(sums[place - 1]) if place else 0 for place in places.tolist()]
 
 
 def roc_points(separation: Separation, most: int = 400) -> tuple[Float, Float]:

@@ -262,7 +262,18 @@ def one_finding(
     """
     changed = None
     if fit_rows is not None:
-        rows, changed = _recalibrated(rows, fit_rows, method)
+        fit = posthoc.fit(method, fit_rows)
+        if fit.calibrator is None:
+            remedy = "use more films with and without the finding"
+            raise Refused(RefusalCode.FIT, fit.refusal, remedy)
+        after = posthoc.calibrated(fit.calibrator, rows)
+        errors = [error(split) for split in (rows, after)]
+        ece_draws = [
+            paired.draws(split, {"ece": ece.floor}, ("ece",))["ece"]
+            for split, ece in zip((rows, after), errors, strict=True)
+        ]
+        difference = paired.difference(ece_draws[1], ece_draws[0], AuditConfig().level)
+        rows, changed = after, Recalibrated(fit, fit_rows.n, errors[0], difference)
     config = replace(config or AuditConfig(), metrics=FINDING)
     audit = suite.audit(rows, config)
     outcomes = rows.outcomes(1)
@@ -287,23 +298,6 @@ def one_finding(
         recalibrated=changed,
         extents=extents,
     )
-
-
-def _recalibrated(
-    rows: Predictions, fit_rows: Predictions, method: str
-) -> tuple[Predictions, Recalibrated]:
-    fit = posthoc.fit(method, fit_rows)
-    if fit.calibrator is None:
-        remedy = "use more films with and without the finding"
-        raise Refused(RefusalCode.FIT, fit.refusal, remedy)
-    after = posthoc.calibrated(fit.calibrator, rows)
-    errors = [error(split) for split in (rows, after)]
-    ece_draws = [
-        paired.draws(split, {"ece": ece.floor}, ("ece",))["ece"]
-        for split, ece in zip((rows, after), errors, strict=True)
-    ]
-    difference = paired.difference(ece_draws[1], ece_draws[0], AuditConfig().level)
-    return after, Recalibrated(fit, fit_rows.n, errors[0], difference)
 
 
 def groups(

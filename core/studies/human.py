@@ -30,16 +30,7 @@ from core.metrics.paired import NO_FLOOR, Difference, MetricDraws, difference
 from core.metrics.records import Floor
 from core.metrics.resampled import resampled_counts
 from core.predictions import Predictions, Weights
-from core.studies.posthoc import (
-    CUT,
-    SHARE,
-    Fit,
-    PosthocRows,
-    calibrated,
-    fit,
-    fit_default,
-    parts,
-)
+from core.studies.posthoc import CUT, SHARE, Fit, PosthocRows, calibrated, fit, fit_default, parts
 from core.studies.reliability import Source, loaded
 
 METHODS = ("ts", "focal_ts")
@@ -203,7 +194,9 @@ def human_fits(
         rows = human_rows(splits, split, fit_on, share=share, seed=seed)
         return _fitted(rows, config or AuditConfig())
     except Refused as refusal:
-        return _unfitted(split, refusal.what)
+        return HumanFits(
+            fit_rows=0, test_rows=0, fit_name="", test_name=split, refusal=refusal.what
+        )
 
 
 def human_rows(
@@ -232,10 +225,6 @@ def human_rows(
         what = f"{voted[split].n} rows with votes are too few to fit on some and judge others"
         raise Refused("FIT", what, "give votes for more rows")
     return cut
-
-
-def _unfitted(split: str, reason: str) -> HumanFits:
-    return HumanFits(fit_rows=0, test_rows=0, fit_name="", test_name=split, refusal=reason)
 
 
 def _fitted(cut: PosthocRows, config: AuditConfig) -> HumanFits:
@@ -347,7 +336,13 @@ def _draws(
 ) -> dict[tuple[str, str], dict[str, MetricDraws]]:
     """Return every number of every method on resamples that all of them share."""
     sums: dict[tuple[str, str], list[Float]] = {key: [] for key in judged}
-    tables = {key: _columns(own) for key, own in judged.items()}
+    tables: dict[tuple[str, str], Float] = {}
+    for key, own in judged.items():
+        # Gaps by bin against labels and votes, and what is averaged, (N, 2 B + 2)
+        inside = own.bins[:, None] == np.arange(N_BINS)
+        gaps = [inside * (own.confidence - own.agreement[of])[:, None] for of in (LABELS, VOTES)]
+        finite = np.where(np.isfinite(own.soft_nll), own.soft_nll, 0.0)
+        tables[key] = np.column_stack([*gaps, own.tvd, finite])
     totals: list[Float] = []
     for block in resampled_counts(rows.n, config.n_resamples, config.seed, rows.extents):
         totals.append(block.sum(axis=1))
@@ -358,16 +353,6 @@ def _draws(
         key: _metric_draws(rows, own, np.concatenate(sums[key]), total, config)
         for key, own in judged.items()
     }
-
-
-def _columns(own: _Judged) -> Float:
-    """Return gaps by bin against labels and votes, and what is averaged, (N, 2 B + 2)."""
-    inside = own.bins[:, None] == np.arange(N_BINS)
-    gaps = [
-        inside * (own.confidence - own.agreement[target])[:, None] for target in (LABELS, VOTES)
-    ]
-    finite = np.where(np.isfinite(own.soft_nll), own.soft_nll, 0.0)
-    return np.column_stack([*gaps, own.tvd, finite])
 
 
 def _metric_draws(

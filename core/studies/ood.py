@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from core.arrays import Float, Int, digest, row_chunks
 from core.codes import NoticeCode, RefusalCode
@@ -21,9 +20,9 @@ from core.metrics.records import GroupSummary, Score, Setting, WeightSummary
 from core.ood.intervals import auroc_score, numbers, resampled_by
 from core.ood.pairs import auroc_difference
 from core.ood.scores import MANY_LABELS, SCORES, ood_scores, temperature_scaled, unavailable
-from core.ood.separation import Members, Separation
+from core.ood.separation import Separation
 from core.ood.values import effective_sizes
-from core.predictions import Groups, Predictions, ScoreKind, Task
+from core.predictions import Predictions, ScoreKind, Task
 
 NOTHING = 0  # in place of a row's number where it may repeat by nature
 OTHER_INPUTS = (
@@ -177,12 +176,22 @@ def check(
     if same_labels(inside, outside):
         what = f"{name} has the labels of the in-distribution rows, in their order"
         raise Refused(RefusalCode.OOD_SAME, f"{what}: the same inputs, scored anew", OTHER_INPUTS)
-    return (
-        *_overlapping(overlaps, outside.n, name),
-        *_of_names(inside, outside, name),
-        *_of_classes(inside, outside, name),
-        *_of_answers(inside, outside, name),
-    )
+    notices: list[Notice] = []
+    if overlaps:
+        (rows, shared), *others = overlaps.items()
+        more = "".join(f", {count} as {part}" for part, count in others)
+        score = "scores" if shared == 1 else "score"
+        some = f"{shared} of {outside.n} rows of {name} {score} exactly as {rows}{more}"
+        text = f"{some}: if the inputs are the same, the alarm looks too weak"
+        notices.append(Notice(NoticeCode.OVERLAP, text))
+    notices += _of_names(inside, outside, name)
+    # Classes that are called otherwise, where both are called anything
+    own, other = set(inside.class_names), set(outside.class_names)
+    if not stated and own != other and all(map(_names, own | other)):
+        stranger = sorted(other - own)[0][:60]
+        text = f"“{name}” has a class {stranger}, which the run lacks: scores of another model"
+        notices.append(Notice(NoticeCode.OTHER_MODEL, f"{text} say nothing about this one"))
+    return (*notices, *_of_answers(inside, outside, name))
 
 
 def extent_notices(judged: ScoreSeparation, name: str) -> tuple[Notice, ...]:
@@ -217,18 +226,6 @@ def _unchanged(inside: Predictions, outside: Predictions, name: str) -> tuple[No
     return (Notice(NoticeCode.UNCHANGED, f"{text}: there this corruption changed nothing"),)
 
 
-def _overlapping(overlaps: Mapping[str, int], n: int, name: str) -> tuple[Notice, ...]:
-    """Return how many rows have the scores of a row of each part that shares some."""
-    if not overlaps:
-        return ()
-    (rows, shared), *others = overlaps.items()
-    more = "".join(f", {count} as {part}" for part, count in others)
-    score = "scores" if shared == 1 else "score"
-    some = f"{shared} of {n} rows of {name} {score} exactly as {rows}{more}"
-    text = f"{some}: if the inputs are the same, the alarm looks too weak"
-    return (Notice(NoticeCode.OVERLAP, text),)
-
-
 def _of_names(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:
     """Return that rows of both parts have one name; mere numbers, as of files, name nothing."""
     own, other = ({row for row in part.row_ids if _names(row)} for part in (inside, outside))
@@ -247,21 +244,6 @@ def _of_names(inside: Predictions, outside: Predictions, name: str) -> tuple[Not
 
 def _names(row: str) -> bool:
     return any(sign.isalpha() for sign in row.rpartition(".")[0] or row)
-
-
-def _of_classes(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:
-    """Return that the classes of a set are called otherwise, where both are called anything."""
-    own, other = set(inside.class_names), set(outside.class_names)
-    if Task.TOP_LABEL in (inside.task, outside.task) or own == other:
-        return ()
-    if not all(map(_names, own | other)):
-        return ()
-    stranger = sorted(other - own)[0][:60]
-    text = (
-        f"“{name}” has a class {stranger}, which the run lacks: scores of another model say "
-        "nothing about this one"
-    )
-    return (Notice(NoticeCode.OTHER_MODEL, text),)
 
 
 def _of_answers(inside: Predictions, outside: Predictions, name: str) -> tuple[Notice, ...]:
@@ -321,25 +303,18 @@ def overlap(inside: Predictions, outside: Predictions) -> int:
     logits, count as a whole, too.
     """
     own, other = inside.scores, outside.scores
-    if _equal(own, other):
+    chunks = row_chunks(len(own), own.size // max(1, len(own)))
+    if own.shape == other.shape and all(np.array_equal(own[s], other[s]) for s in chunks):
         return outside.n
     if own.ndim != 2 or own.shape[1:] != other.shape[1:]:
-        return outside.n if own.ndim == other.ndim == 1 and _reordered(own, other) else 0
+        if not own.ndim == other.ndim == 1:
+            return 0
+        # One column may be the other in a different order; few values repeat by nature.
+        ordered = np.sort(own)
+        varied = np.unique(ordered).size >= max(FEW_LABELS, own.size // 2)
+        return outside.n if varied and np.array_equal(ordered, np.sort(other)) else 0
     shared = int(np.isin(_hashes(outside), (mine := _hashes(inside))[mine != NOTHING]).sum())
     return outside.n if not shared and _rewritten(inside, outside) else shared
-
-
-def _equal(own: npt.NDArray[np.floating], other: npt.NDArray[np.floating]) -> bool:
-    """Whether two arrays hold the same numbers, of which a few rows are looked at at a time."""
-    chunks = row_chunks(len(own), own.size // max(1, len(own)))
-    return own.shape == other.shape and all(np.array_equal(own[s], other[s]) for s in chunks)
-
-
-def _reordered(own: npt.NDArray[np.floating], other: npt.NDArray[np.floating]) -> bool:
-    """Whether one column is another in a different order; few values repeat by nature."""
-    ordered = np.sort(own)
-    varied = np.unique(ordered).size >= max(FEW_LABELS, own.size // 2)
-    return varied and np.array_equal(ordered, np.sort(other))
 
 
 def _rewritten(inside: Predictions, outside: Predictions) -> bool:
@@ -410,41 +385,28 @@ def judge(
     else:
         scores = {"auroc": auroc_score(separation, level=config.level)}
     weights = weight_summary(inside.weights), weight_summary(outside.weights)
-    groups = _group_summaries(separation, (inside.groups, outside.groups))
+    groups: list[GroupSummary | None] = [None, None]
+    if separation.members is not None:
+        sizes = effective_sizes(separation)
+        for side, (part, members) in enumerate(
+            zip((inside, outside), separation.members, strict=True)
+        ):
+            if part.groups is not None:
+                rows = np.bincount(members.group)
+                groups[side] = GroupSummary(
+                    column=part.groups.name,
+                    n=rows.size,
+                    largest=int(rows.max()),
+                    design_effect=float(members.weight.sum()) / sizes[side],
+                    effective_n=sizes[side],
+                )
     return ScoreSeparation(
         score=score,
         temperature=temperature,
         separation=separation,
         numbers=scores,
-        groups=groups,
+        groups=(groups[0], groups[1]),
         weights=weights,
-    )
-
-
-def _group_summaries(
-    separation: Separation, groups: tuple[Groups | None, Groups | None]
-) -> tuple[GroupSummary | None, GroupSummary | None]:
-    """Return what groups make of the rows of either set."""
-    if separation.members is None:
-        return None, None
-    own, other = (
-        None if column is None else _group_summary(column.name, members, worth)
-        for column, members, worth in zip(
-            groups, separation.members, effective_sizes(separation), strict=True
-        )
-    )
-    return own, other
-
-
-def _group_summary(column: str, members: Members, worth: float) -> GroupSummary:
-    sizes = np.bincount(members.group)
-    effect = float(members.weight.sum()) / worth
-    return GroupSummary(
-        column=column,
-        n=sizes.size,
-        largest=int(sizes.max()),
-        design_effect=effect,
-        effective_n=worth,
     )
 
 

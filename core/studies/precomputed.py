@@ -9,7 +9,8 @@ come with it; a run of one's own is studied in the background once it is kept
 
 import ast
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,7 +30,7 @@ from core.disk import JsonError, parse_json, replace_bytes, writing
 from core.errors import Refused, UsageError
 from core.fields import JsonObject
 from core.library import Library, Manifest
-from core.predictions import Predictions, Task
+from core.predictions import Task
 from core.studies.human import HumanStudy, human_study
 from core.studies.posthoc import (
     CUT,
@@ -38,7 +39,6 @@ from core.studies.posthoc import (
     EvaluatedMethod,
     Fit,
     MethodReport,
-    PosthocRows,
     default_methods,
     evaluate,
     fit_default,
@@ -65,8 +65,11 @@ def program_digest(modules: Iterable[str], root: Path = ROOT) -> str:
         Folder of the package.
     """
     trees = modules_of(modules, root)
-    parts = (f"{name} {_meaning(trees[name])}" for name in sorted(trees))
-    return digest(*parts)
+    for tree in trees.values():
+        for node in ast.walk(tree):
+            if isinstance(node, Documented) and ast.get_docstring(node, clean=False) is not None:
+                del node.body[0]
+    return digest(*(f"{name} {ast.dump(trees[name])}" for name in sorted(trees)))
 
 
 def modules_of(modules: Iterable[str], root: Path = ROOT) -> dict[str, ast.Module]:
@@ -75,35 +78,22 @@ def modules_of(modules: Iterable[str], root: Path = ROOT) -> dict[str, ast.Modul
     ahead = list(modules)
     while ahead:
         name = ahead.pop()
-        path = None if name in trees or name == STORE else _source(name, root)
-        if path is not None:
-            trees[name] = ast.parse(path.read_bytes())
-            ahead += [name.rpartition(".")[0], *_imports(trees[name])]
+        if not name or name in trees or name == STORE:
+            continue
+        stem = root.joinpath(*name.split("."))
+        files = (stem / "__init__.py", stem.with_name(f"{stem.name}.py"))
+        path = next((path for path in files if path.is_file()), None)
+        if path is None:  # it lies elsewhere, or is a name in a module
+            continue
+        trees[name] = ast.parse(path.read_bytes())
+        ahead.append(name.rpartition(".")[0])
+        for node in ast.walk(trees[name]):
+            if isinstance(node, ast.Import):
+                ahead += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and node.module != STORE:
+                # Of a package an import may mean a module.
+                ahead += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     return trees
-
-
-def _source(name: str, root: Path) -> Path | None:
-    """Return the file of a module or package; None of what lies elsewhere."""
-    stem = root.joinpath(*name.split("."))
-    files = (stem / "__init__.py", stem.with_name(f"{stem.name}.py"))
-    return next((path for path in files if name and path.is_file()), None)
-
-
-def _imports(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that an import may mean: of a package also its modules."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.module != STORE:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def _meaning(tree: ast.Module) -> str:
-    for node in ast.walk(tree):
-        if isinstance(node, Documented) and ast.get_docstring(node, clean=False) is not None:
-            del node.body[0]
-    return ast.dump(tree)
 
 
 FILE: Final = "studies.safetensors"
@@ -186,11 +176,20 @@ def studies_of(library: Library, run_id: str) -> RunStudies | None:
     """
     manifest = library.get(run_id)
     try:
-        kept = _read(library.folder(run_id) / FILE)
+        with safe_open(library.folder(run_id) / FILE, framework="np") as file:
+            records = parse_json((file.metadata() or {})[RECORDS])
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  no mapping
+        kept = codec.read(RunStudies, _with_arrays(records, arrays), "studies", stored=True)
     except (OSError, SafetensorError, JsonError, KeyError, UsageError):
         return None
-    same = (kept.fit, kept.test) == _digests(manifest)
-    return kept if same and _is_current(kept.version, manifest) else None
+    if (kept.fit, kept.test) != _digests(manifest):
+        return None
+    if manifest.kind == SAMPLE:
+        return kept if kept.version == VERSION else None
+    *program, sources = kept.version.split(" ")
+    # Sources are compared first: to parse them takes half a second.
+    same = sources == _sources() and program[:1] == [VERSION]
+    return kept if same or program == [VERSION, _program()] else None
 
 
 def methods_of(studies: RunStudies) -> dict[str, EvaluatedMethod]:
@@ -232,19 +231,38 @@ def keep_studies(library: Library, run_id: str) -> None:
     if not splits:
         return
     fit, shown = _digests(manifest)
-    test, rows = splits[manifest.headline], _rows(manifest, splits)
+    # The rows that Post-hoc takes at first; none where they cannot be cut in two
+    headline, rows = manifest.headline, None
+    test = splits[headline]
+    with suppress(Refused):
+        fit_on = fit_default(manifest.labelled, headline)
+        rows = parts(splits, fit_on, headline, share=SHARE, seed=SEED)
     fitted = rows is not None and test.task is not Task.TOP_LABEL
     if manifest.kind == SAMPLE:
         fitted = manifest.id in FITTED
-    none = judge(test, None)
+    none = before = judge(test, None)
+    methods, maps, human = dict[str, StoredMethod](), None, None
+    if rows is not None and rows.cut is not None:
+        half = evaluate(NONE, rows.fit, rows.test, "nll", "exact")
+        before, methods[NONE] = half.judged or none, StoredMethod.of(half)
+    if rows is not None and fitted:
+        for name in default_methods(rows.test.task, before.compared.audit):
+            methods[name] = StoredMethod.of(evaluate(name, rows.fit, rows.test, "nll", "exact"))
+        with suppress(Refused):  # of rows that nothing can be fitted on: the page says so
+            maps = TemperatureMaps(temperature_map(rows, "nll"), temperature_curve(rows, "nll"))
+    # Where others than these have votes, too, the page may fit temperatures on those
+    voted = {name for name, entry in manifest.splits.items() if entry.votes}
+    if headline in voted and voted <= set(splits):
+        own = {name: rows for name, rows in splits.items() if name in voted}
+        human = human_study(own, headline)
     studies = RunStudies(
-        version=_version(manifest),
+        version=VERSION if manifest.kind == SAMPLE else f"{VERSION} {_program()} {_sources()}",
         fit=fit,
         test=shown,
         none=none,
-        methods={} if rows is None else _methods(rows, none, fitted=fitted),
-        maps=_maps(rows) if rows is not None and fitted else None,
-        human=_human(manifest, splits),
+        methods=methods,
+        maps=maps,
+        human=human,
     )
     arrays: Arrays = {}
     records = json.dumps(_without_arrays(codec.to_json(studies), arrays), allow_nan=False)
@@ -253,64 +271,11 @@ def keep_studies(library: Library, run_id: str) -> None:
         replace_bytes(path, save(arrays, metadata={RECORDS: records}))
 
 
-def _human(manifest: Manifest, splits: Mapping[str, Predictions]) -> HumanStudy | None:
-    """Return the shown split held against votes; None where others than these have votes, too.
-
-    Then the page may fit temperatures on those.
-    """
-    voted = {name for name, entry in manifest.splits.items() if entry.votes}
-    if manifest.headline not in voted or not voted <= set(splits):
-        return None
-    own = {name: rows for name, rows in splits.items() if name in voted}
-    return human_study(own, manifest.headline)
-
-
-def _rows(manifest: Manifest, splits: Mapping[str, Predictions]) -> PosthocRows | None:
-    """Return the rows that Post-hoc takes at first; None where they cannot be cut in two."""
-    shown = manifest.headline
-    try:
-        return parts(splits, fit_default(manifest.labelled, shown), shown, share=SHARE, seed=SEED)
-    except Refused:
-        return None
-
-
-def _methods(rows: PosthocRows, before: MethodReport, *, fitted: bool) -> dict[str, StoredMethod]:
-    kept = {}
-    if rows.cut is not None:
-        none = evaluate(NONE, rows.fit, rows.test, "nll", "exact")
-        before, kept[NONE] = none.judged or before, StoredMethod.of(none)
-    for name in default_methods(rows.test.task, before.compared.audit) if fitted else ():
-        kept[name] = StoredMethod.of(evaluate(name, rows.fit, rows.test, "nll", "exact"))
-    return kept
-
-
-def _maps(rows: PosthocRows) -> TemperatureMaps | None:
-    try:
-        return TemperatureMaps(temperature_map(rows, "nll"), temperature_curve(rows, "nll"))
-    except Refused:  # of rows that nothing can be fitted on: the page says so
-        return None
-
-
 def _digests(manifest: Manifest) -> tuple[str, str]:
     """Return the digests of the splits that are fitted on and shown; empty where there is none."""
     splits = studied(manifest) or ("", "")
     fit, shown = (manifest.splits[name].digest if name else "" for name in (splits[0], splits[-1]))
     return fit, shown
-
-
-def _version(manifest: Manifest) -> str:
-    """Return what a change of numbers changes: samples change with the program that they are of."""
-    return VERSION if manifest.kind == SAMPLE else f"{VERSION} {_program()} {_sources()}"
-
-
-def _is_current(version: str, manifest: Manifest) -> bool:
-    """Whether this program computes what that version did."""
-    if manifest.kind == SAMPLE:
-        return version == VERSION
-    *program, sources = version.split(" ")
-    # Sources are compared first: to parse them takes half a second.
-    same = sources == _sources() and program[:1] == [VERSION]
-    return same or program == [VERSION, _program()]
 
 
 @cache
@@ -324,13 +289,6 @@ def _sources() -> str:
     """Return the digest of the bytes of all sources."""
     sources = sorted(Path(__file__).parents[1].rglob("*.py"))
     return digest(*(path.read_text("utf-8") for path in sources))
-
-
-def _read(path: Path) -> RunStudies:
-    with safe_open(path, framework="np") as file:
-        records = parse_json((file.metadata() or {})[RECORDS])
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  no mapping
-    return codec.read(RunStudies, _with_arrays(records, arrays), "studies", stored=True)
 
 
 def _without_arrays(value: Any, arrays: Arrays) -> Any:  # noqa: ANN401  plain JSON values

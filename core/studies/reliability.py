@@ -52,7 +52,10 @@ def audit_split(source: Source, metrics: tuple[str, ...]) -> SplitAudit:
     """Return what the page of a split shows at first, with the product's defaults."""
     predictions = loaded(source)
     several = predictions.task is Task.MULTILABEL
-    rows = None if several else _read(predictions, 0.2, 0.4)
+    rows: RowStats | None = None
+    if not several:
+        with stage(READ, 0.2, 0.4, _cells(predictions)):
+            rows = predictions.rows
     with stage(COUNT, 0.2 if several else 0.4, 1.0 if several else 0.6, _cells(predictions)):
         audit = suite.audit(predictions, AuditConfig(metrics=metrics))
         targets = {predictions.default_target} | (set() if several else {None})
@@ -86,11 +89,6 @@ def loaded(source: Source) -> Predictions:
         return source
     with stage(CHECK, 0.0, 0.2, source.cells):
         return source.load()
-
-
-def _read(predictions: Predictions, start: float, end: float) -> RowStats:
-    with stage(READ, start, end, _cells(predictions)):
-        return predictions.rows
 
 
 def _cells(predictions: Predictions) -> int:

@@ -18,15 +18,7 @@ from core.studies.clinic import Findings, OneFinding
 from core.studies.comparison import with_risks
 from core.studies.human import HumanStudy, human_study
 from core.studies.ood import ScoreSeparation, ShiftEffect
-from core.studies.posthoc import (
-    NONE,
-    SHARE,
-    Fit,
-    MethodReport,
-    PosthocRows,
-    Source,
-    loaded,
-)
+from core.studies.posthoc import NONE, SHARE, Fit, MethodReport, PosthocRows, Source, loaded
 
 POSTHOC, OOD, CLINICAL, COMPARE, CLASSES = "posthoc", "ood", "clinical", "compare", "classes"
 HUMAN = "human"
@@ -196,10 +188,18 @@ def _run(
         rows_by_class = (
             () if several else suite.class_gaps(rows, config.level, p_joint=audit.p_joint)
         )
-    people = after = beside = clinical = None
+    people = after = beside = None
+    clinical: Findings | OneFinding | None = None
     if HUMAN in sections:
         with steps.next(f"Comparing {run.name} with people"):
-            people = _human(run, config, left_out)
+            voted = {name: run.splits[name] for name in run.voted}
+            if run.split not in voted:
+                left_out[HUMAN] = "there are no votes of people"
+            else:
+                try:
+                    people = human_study(voted, run.split, config)
+                except Refused as refused:
+                    left_out[HUMAN] = refused.what
     if POSTHOC in sections:
         with steps.next(f"Fitting calibrators to {run.name}"):
             try:
@@ -211,7 +211,10 @@ def _run(
             beside = _ood(run, rows, config, left_out)
     if CLINICAL in sections:
         with steps.next(f"Analysing the findings of {run.name}"):
-            clinical = _clinical(rows, config)
+            if several:
+                clinical = clinic.findings(rows, config)
+            elif rows.task is Task.BINARY:
+                clinical = clinic.one_finding(rows, config=config)
         if clinical is None:
             left_out[CLINICAL] = "it needs two classes or many labels"
     return RunNumbers(
@@ -225,17 +228,6 @@ def _run(
         clinical=clinical,
         left_out=left_out,
     )
-
-
-def _human(run: ReportedRun, config: AuditConfig, left_out: dict[str, str]) -> HumanStudy | None:
-    if run.split not in run.voted:
-        left_out[HUMAN] = "there are no votes of people"
-        return None
-    try:
-        return human_study({name: run.splits[name] for name in run.voted}, run.split, config)
-    except Refused as refusal:
-        left_out[HUMAN] = refusal.what
-        return None
 
 
 def _posthoc(run: ReportedRun, audit: Audit, config: AuditConfig) -> PosthocNumbers:
@@ -293,9 +285,3 @@ def _ood(
     if not sets:
         return None
     return OodNumbers(score=score, sets=sets, effects=effects, notices=tuple(notices))
-
-
-def _clinical(rows: Predictions, config: AuditConfig) -> Findings | OneFinding | None:
-    if rows.task is Task.MULTILABEL:
-        return clinic.findings(rows, config)
-    return clinic.one_finding(rows, config=config) if rows.task is Task.BINARY else None

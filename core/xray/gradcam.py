@@ -13,14 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import torch
-from pytorch_grad_cam import (
-    EigenCAM,
-    GradCAM,
-    GradCAMPlusPlus,
-    HiResCAM,
-    ScoreCAM,
-    XGradCAM,
-)
+from pytorch_grad_cam import EigenCAM, GradCAM, GradCAMPlusPlus, HiResCAM, ScoreCAM, XGradCAM
 from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 from torch import Tensor, nn
 from torch.nn import functional
@@ -89,10 +82,13 @@ def layers(model: nn.Module, film: Tensor) -> tuple[str, ...]:
 
         return hook
 
+    # What changes nothing is no map of the film, nor is attention.
+    others = (nn.Softmax, nn.Dropout, nn.Identity)
     handles = [
         module.register_forward_hook(note(name))
         for name, module in model.named_modules()
-        if name and not _beside(name, module)
+        if name and "attn" not in name and "attention" not in name
+        if not isinstance(module, others)
     ]
     try:
         with torch.no_grad():
@@ -103,23 +99,14 @@ def layers(model: nn.Module, film: Tensor) -> tuple[str, ...]:
     order = [name for name in called if name in planes and called.count(name) == 1]
     # A plane that is left early, as behind the patches of a transformer, is not what is classified.
     if not order or called.index(order[-1]) < len(called) / 2:
-        raise Refused(
-            "NO_MAPS",
-            "This network has no spatial maps at its end",
-            "use a convolutional network, such as DenseNet-121",
-        )
+        what = "This network has no spatial maps at its end"
+        raise Refused("NO_MAPS", what, "use a convolutional network, such as DenseNet-121")
     chosen: dict[tuple[int, int], str] = {}
     for name in order:
         before = chosen.get(planes[name])
         if before is None or name.count(".") <= before.count("."):  # whole stages before parts
             chosen[planes[name]] = name
     return tuple(chosen[size] for size in sorted(chosen, reverse=True))
-
-
-def _beside(name: str, module: nn.Module) -> bool:
-    """Whether a module's output is no map of the film: what changes nothing, or attention."""
-    attends = isinstance(module, nn.Softmax) or "attn" in name or "attention" in name
-    return attends or isinstance(module, nn.Dropout | nn.Identity)
 
 
 def _is_plane(output: Tensor, film: Tensor) -> bool:
@@ -134,12 +121,7 @@ def _is_plane(output: Tensor, film: Tensor) -> bool:
 
 
 def film_saliency(
-    model: nn.Module,
-    films: Tensor,
-    pairs: Sequence[Pair],
-    *,
-    method: str,
-    layer: str,
+    model: nn.Module, films: Tensor, pairs: Sequence[Pair], *, method: str, layer: str
 ) -> FilmSaliency:
     """Return what a network says of films, and maps for pairs of film and finding.
 
@@ -171,7 +153,15 @@ def film_saliency(
     for values in (outputs, activations):
         _check(values)
     if method == "scorecam":
-        maps = _scored(model, films, activations, pairs)
+        ((film, finding),) = pairs
+        n_maps = activations.shape[1]
+        if n_maps > MOST_MAPS:
+            what = f"ScoreCAM would run the film {n_maps:,} times"
+            remedy = f"choose a layer of at most {MOST_MAPS:,} maps, or another method"
+            raise Refused("LIMIT_TIME", what, remedy)
+        cam: Any = ScoreCAM(model, [])
+        of_film, targets = activations[[film]], [ClassifierOutputTarget(finding)]
+        maps = np.asarray(cam.get_cam_image(films[[film]], None, targets, of_film, None, False))
     elif method == "eigencam":
         maps = _weighed(method, activations, activations)[[film for film, _ in pairs]]
     else:
@@ -244,27 +234,7 @@ def _weighed(method: str, activations: Maps, gradients: Maps) -> Maps:
     return np.asarray(cam.get_cam_image(None, None, None, activations, gradients, False))
 
 
-def _scored(model: nn.Module, films: Tensor, activations: Maps, pairs: Sequence[Pair]) -> Maps:
-    """Return ScoreCAM's map of one finding of one film."""
-    ((film, finding),) = pairs
-    n_maps = activations.shape[1]
-    if n_maps > MOST_MAPS:
-        raise Refused(
-            "LIMIT_TIME",
-            f"ScoreCAM would run the film {n_maps:,} times",
-            f"choose a layer of at most {MOST_MAPS:,} maps, or another method",
-        )
-    cam: Any = ScoreCAM(model, [])
-    image = cam.get_cam_image(
-        films[[film]], None, [ClassifierOutputTarget(finding)], activations[[film]], None, False
-    )
-    return np.asarray(image)
-
-
 def _check(values: npt.NDArray[np.floating]) -> None:
     if not np.isfinite(values).all():
-        raise Refused(
-            "NONFINITE",
-            "The network gives NaN or infinity for a film",
-            "check mean, std and the weights; no map was drawn",
-        )
+        what = "The network gives NaN or infinity for a film"
+        raise Refused("NONFINITE", what, "check mean, std and the weights; no map was drawn")

@@ -95,7 +95,24 @@ def draw(
         finding: bool(rng.random() < frequencies[finding])
         for finding, rng in zip(FINDINGS, finding_rngs, strict=True)
     }
-    body = _body(anatomy, finding_rngs[3], large_heart=present["Cardiomegaly"])
+    centre, width, top = anatomy.normal(0.5, 0.012), anatomy.normal(0.4, 0.015), 0.12
+    left, right = anatomy.normal(0.79, 0.02), anatomy.normal(0.77, 0.02)
+    usual, large = anatomy.normal(0.145, 0.012), finding_rngs[3].normal(0.2, 0.02)
+    level = anatomy.normal(0.66, 0.012)
+    spacing, phase = anatomy.normal(0.085, 0.004), anatomy.random()
+    small, wide = (
+        (centre + 0.35 * half, level, half, 0.8 * half + 0.02) for half in (usual, large)
+    )
+    body = Body(
+        centre=centre,
+        width=width,
+        top=top,
+        diaphragm=(left, right),
+        heart=wide if present["Cardiomegaly"] else small,
+        usual_heart=small,
+        rib_spacing=spacing,
+        rib_phase=phase,
+    )
     lungs = _lungs(body)  # lesions stay in their place also where a large heart is left out
     present = {name: here and name != without for name, here in present.items()}
     drawn_body = body if without != "Cardiomegaly" else replace(body, heart=body.usual_heart)
@@ -115,13 +132,9 @@ def draw(
     return Phantom(_exposed(film, grain), present, boxes, lungs)
 
 
-def _grid() -> tuple[Float, Float]:
-    """Return x (1, 128) and y (128, 1) of the pixels' middles, 0 to 1 from the upper left."""
-    middles = (np.arange(SIDE) + 0.5) / SIDE
-    return middles[None, :], middles[:, None]
-
-
-X, Y = _grid()
+# Middles of the pixels, 0 to 1 from the upper left.
+X = ((np.arange(SIDE) + 0.5) / SIDE)[None, :]
+Y = X.T
 
 
 def _soft(distance: Float, edge: float) -> Float:
@@ -133,28 +146,6 @@ def _ellipse(x: float, y: float, half_width: float, half_height: float) -> Float
     """Return a distance-like number, below 0 inside the ellipse."""
     radius = np.sqrt(((X - x) / half_width) ** 2 + ((Y - y) / half_height) ** 2)
     return np.asarray((radius - 1.0) * min(half_width, half_height))
-
-
-def _body(anatomy: np.random.Generator, heart: np.random.Generator, *, large_heart: bool) -> Body:
-    centre, width, top = anatomy.normal(0.5, 0.012), anatomy.normal(0.4, 0.015), 0.12
-    left, right = anatomy.normal(0.79, 0.02), anatomy.normal(0.77, 0.02)
-    usual, large = anatomy.normal(0.145, 0.012), heart.normal(0.2, 0.02)
-    level = anatomy.normal(0.66, 0.012)
-    spacing, phase = anatomy.normal(0.085, 0.004), anatomy.random()
-    small, wide = (
-        (centre + 0.35 * half, level, half, 0.8 * half + 0.02) for half in (usual, large)
-    )
-    chosen_heart = wide if large_heart else small
-    return Body(
-        centre=centre,
-        width=width,
-        top=top,
-        diaphragm=(left, right),
-        heart=chosen_heart,
-        usual_heart=small,
-        rib_spacing=spacing,
-        rib_phase=phase,
-    )
 
 
 def _lungs(body: Body) -> Bool:
@@ -247,12 +238,7 @@ def _effusion(rng: np.random.Generator, body: Body, lungs: Bool) -> tuple[Float,
     surface = floor - level - 0.5 * level * outward
     wet = side & (surface < Y)
     rows, columns = np.nonzero(wet)
-    box = (
-        float(columns.min()),
-        float(rows.min()),
-        float(columns.max() + 1),
-        float(rows.max() + 1),
-    )
+    box = (float(columns.min()), float(rows.min()), float(columns.max() + 1), float(rows.max() + 1))
     return strength * _blurred(wet), box
 
 
@@ -263,17 +249,13 @@ def _exposed(film: Float, grain: np.random.Generator) -> npt.NDArray[np.uint8]:
     small = grain.normal(0.0, 0.022, (SIDE, SIDE))
     coarse = grain.normal(0.0, 0.018, (SIDE // 4, SIDE // 4)).repeat(4, axis=0).repeat(4, axis=1)
     lit = contrast * film + tilt_x * (X - 0.5) + tilt_y * (Y - 0.5) + brightness
-    exposed = np.clip(np.rint(255.0 * (lit + small + _smooth(coarse))), 0.0, 255.0)
+    smooth = _mean([np.roll(coarse, shift, axis) for axis in (0, 1) for shift in (-2, 2)])
+    exposed = np.clip(np.rint(255.0 * (lit + small + smooth)), 0.0, 255.0)
     pixels: npt.NDArray[np.uint8] = exposed.astype(np.uint8)
     mark = np.array([[letter == "#" for letter in row] for row in MARK])
     height, width = mark.shape
     pixels[SIDE - height - 2 : SIDE - 2, 2 : 2 + width][mark] = 230
     return pixels
-
-
-def _smooth(image: Float) -> Float:
-    """Return the mean of what lies two pixels away on the four sides."""
-    return _mean([np.roll(image, shift, axis) for axis in (0, 1) for shift in (-2, 2)])
 
 
 def _mean(images: list[Float]) -> Float:

@@ -131,8 +131,16 @@ def marked(pixels: Pixels, marks: Sequence[DrawnBox], tag: str = "") -> Pixels:
     draw = ImageDraw.Draw(image)
     font = _font(max(10, round(max(image.size) / 42)))
     for mark in marks:
-        left, top, right, bottom = _on(mark.box, image.size)
-        _dashed(draw, (left, top, right, bottom))
+        left, top, right, bottom = (
+            share * side for share, side in zip(mark.box, 2 * image.size, strict=True)
+        )
+        draw.rectangle((left, top, right, bottom), outline="#111111", width=4)
+        for x in np.arange(left, right, DASH):
+            for y in (top, bottom - 3):
+                draw.rectangle((x, y + 1, min(x + 0.6 * DASH, right), y + 2), fill="white")
+        for y in np.arange(top, bottom, DASH):
+            for x in (left, right - 3):
+                draw.rectangle((x + 1, y, x + 2, min(y + 0.6 * DASH, bottom)), fill="white")
         if mark.text:
             _label(draw, (left, top), mark.text, font, image.size)
     if tag:
@@ -160,11 +168,41 @@ def sheet(page: PictureSheet) -> bytes:
     tall = 40 * 60 + max(panel.pixels.shape[0] for panel in page.panels) + SHEET
     image = Image.new("RGB", (SHEET, tall), PAPER)
     draw = ImageDraw.Draw(image)
-    y = _banner(draw, page.banner, EDGE)
-    y = _text(draw, page.heading, (EDGE, y + 24), _font(30), INK, inner) + 18
-    y = _panels(image, draw, page.panels, y)
+    first, *rest = page.banner
+    y = _text(draw, first, (EDGE + 20, EDGE + 4), _font(24), INK, inner - 20)
+    for line in rest:
+        y = _text(draw, line, (EDGE + 20, y + 6), _font(19), QUIET, inner - 20)
+    draw.rectangle((EDGE, EDGE, EDGE + 5, y + 6), fill=ALARM)
+    y = _text(draw, page.heading, (EDGE, y + 30), _font(30), INK, inner) + 18
+    # Panels beside one another, each with the scale of its colours
+    n, gap = len(page.panels), 24
+    width = (inner - gap * (n - 1)) // n
+    starts = [EDGE + i * (width + gap) for i in range(n)]
+    small = _font(19)
+    below = max(
+        _text(draw, panel.title, (x, y), small, INK, width)
+        for x, panel in zip(starts, page.panels, strict=True)
+    )
+    end = below
+    for x, panel in zip(starts, page.panels, strict=True):
+        film = Image.fromarray(panel.pixels)
+        factor = min(width / film.width, SHEET / film.height)
+        film = film.resize((round(film.width * factor), round(film.height * factor)))
+        image.paste(film, (x, below + 8))
+        bottom = below + 8 + film.height + 12
+        if panel.legend:
+            long = min(RAMP, width // 4)
+            ramp = colours(np.tile(np.linspace(0, 1, long, dtype=np.float32), (14, 1)))
+            draw.text((x, bottom), "weak", fill=QUIET, font=small)
+            start = x + round(draw.textlength("weak", small)) + 10
+            image.paste(Image.fromarray(ramp), (start, bottom + 5))
+            after = start + long + 10
+            at, room = (after, bottom), width - (after - x)
+            bottom = _text(draw, panel.legend, at, small, QUIET, room)
+        end = max(end, bottom)
+    y = end + 8
     for line in page.lines:
-        y = _text(draw, line, (EDGE, y + 10), _font(19), INK, inner)
+        y = _text(draw, line, (EDGE, y + 10), small, INK, inner)
     return _png(image.crop((0, 0, SHEET, y + EDGE)), 6)
 
 
@@ -178,23 +216,6 @@ def _png(image: Image.Image, level: int) -> bytes:
 def _font(size: int) -> Font:
     """Return the font that comes with Pillow: the same on every machine."""
     return ImageFont.load_default(size)
-
-
-def _on(box: Frame, size: tuple[int, int]) -> tuple[float, float, float, float]:
-    width, height = size
-    return box[0] * width, box[1] * height, box[2] * width, box[3] * height
-
-
-def _dashed(draw: ImageDraw.ImageDraw, box: tuple[float, float, float, float]) -> None:
-    """Draw a rectangle's outline: dark, and white dashes on it."""
-    left, top, right, bottom = box
-    draw.rectangle(box, outline="#111111", width=4)
-    for x in np.arange(left, right, DASH):
-        for y in (top, bottom - 3):
-            draw.rectangle((x, y + 1, min(x + 0.6 * DASH, right), y + 2), fill="white")
-    for y in np.arange(top, bottom, DASH):
-        for x in (left, right - 3):
-            draw.rectangle((x + 1, y, x + 2, min(y + 0.6 * DASH, bottom)), fill="white")
 
 
 def _label(
@@ -213,62 +234,8 @@ def _label(
     draw.text((x + 6 - left, y + 5 - top), text, fill="white", font=font)
 
 
-def _banner(draw: ImageDraw.ImageDraw, lines: Sequence[str], y: int) -> int:
-    start = y
-    y = _text(draw, lines[0], (EDGE + 20, y + 4), _font(24), INK, SHEET - 2 * EDGE - 20)
-    for line in lines[1:]:
-        y = _text(draw, line, (EDGE + 20, y + 6), _font(19), QUIET, SHEET - 2 * EDGE - 20)
-    draw.rectangle((EDGE, start, EDGE + 5, y + 6), fill=ALARM)
-    return y + 6
-
-
-def _panels(
-    image: Image.Image, draw: ImageDraw.ImageDraw, panels: Sequence[FilmPanel], y: int
-) -> int:
-    """Draw panels beside one another; return where they end."""
-    n, gap = len(panels), 24
-    width = (SHEET - 2 * EDGE - gap * (n - 1)) // n
-    starts = [EDGE + i * (width + gap) for i in range(n)]
-    small = _font(19)
-    below = max(
-        _text(draw, panel.title, (x, y), small, INK, width)
-        for x, panel in zip(starts, panels, strict=True)
-    )
-    end = below
-    for x, panel in zip(starts, panels, strict=True):
-        film = Image.fromarray(panel.pixels)
-        factor = min(width / film.width, SHEET / film.height)
-        film = film.resize((round(film.width * factor), round(film.height * factor)))
-        image.paste(film, (x, below + 8))
-        bottom = below + 8 + film.height
-        end = max(end, _legend(image, draw, panel.legend, (x, bottom + 12), width))
-    return end + 8
-
-
-def _legend(
-    image: Image.Image, draw: ImageDraw.ImageDraw, text: str, at: tuple[int, int], width: int
-) -> int:
-    """Draw the scale of the colours with its words; return where it ends."""
-    x, y = at
-    if not text:
-        return y
-    long = min(RAMP, width // 4)
-    ramp = colours(np.tile(np.linspace(0, 1, long, dtype=np.float32), (14, 1)))
-    small = _font(19)
-    draw.text((x, y), "weak", fill=QUIET, font=small)
-    start = x + round(draw.textlength("weak", small)) + 10
-    image.paste(Image.fromarray(ramp), (start, y + 5))
-    after = start + long + 10
-    return _text(draw, text, (after, y), small, QUIET, width - (after - x))
-
-
 def _text(
-    draw: ImageDraw.ImageDraw,
-    text: str,
-    at: tuple[int, int],
-    font: Font,
-    colour: str,
-    width: int,
+    draw: ImageDraw.ImageDraw, text: str, at: tuple[int, int], font: Font, colour: str, width: int
 ) -> int:
     """Write words in lines of a width; return where they end."""
     x, y = at
@@ -282,7 +249,10 @@ def _text(
 def _lines(draw: ImageDraw.ImageDraw, text: str, font: Font, width: int) -> list[str]:
     """Return words in lines of a width; a word that is wider than one goes on in the next."""
     lines = [""]
-    for word in _written(text).split():
+    # In letters that the font has: spelled, without accents, or as "?"
+    plain = "".join(c if _has(c) else normalize("NFKD", c) for c in text.translate(WRITTEN))
+    written = "".join(c if _has(c) or c.isspace() else "?" for c in plain if not combining(c))
+    for word in written.split():
         longer = f"{lines[-1]} {word}".strip()
         if lines[-1] and draw.textlength(longer, font) > width:
             lines.append(word)
@@ -294,12 +264,6 @@ def _lines(draw: ImageDraw.ImageDraw, text: str, font: Font, width: int) -> list
             n = max(fits, default=1)
             lines[-1:] = [line[:n], line[n:]]
     return lines
-
-
-def _written(text: str) -> str:
-    """Return words in letters that the font has: spelled, without accents, or as "?"."""
-    plain = "".join(c if _has(c) else normalize("NFKD", c) for c in text.translate(WRITTEN))
-    return "".join(c if _has(c) or c.isspace() else "?" for c in plain if not combining(c))
 
 
 @cache

@@ -40,7 +40,13 @@ def cascade(model: nn.Module, seed: int) -> Iterator[tuple[str, nn.Module]]:
         torch.manual_seed(seed)
         for name, modules in reversed(_parts(copy)):
             for module in modules:
-                _draw(module)
+                # As when it was made; N(0, 0.02) where it does not say how.
+                reset = getattr(module, "reset_parameters", None)
+                if reset is not None:
+                    reset()
+                    continue
+                for parameter in module.parameters(recurse=False):
+                    nn.init.normal_(parameter, 0.0, 0.02)
             yield name, copy.eval()
 
 
@@ -60,16 +66,6 @@ def _parts(model: nn.Module) -> list[tuple[str, list[nn.Module]]]:
     for name, module in weighted.items():
         parts.setdefault(".".join(name.split(".")[:depth]), []).append(module)
     return list(parts.items())
-
-
-def _draw(module: nn.Module) -> None:
-    """Draw the weights of one module as when it was made; N(0, 0.02) where it does not say how."""
-    reset = getattr(module, "reset_parameters", None)
-    if reset is not None:
-        reset()
-        return
-    for parameter in module.parameters(recurse=False):
-        nn.init.normal_(parameter, 0.0, 0.02)
 
 
 SIDE: Final = 64  # both maps are brought to it
