@@ -39,7 +39,9 @@ ERRORS = (
     "ada_ece",
     "rmsce",
     "ece_debiased",
+    "ece_debiased_l1",
     "ece_sweep",
+    "ece_sweep_ew",
     "ks",
     "smece",
 )
