@@ -39,8 +39,6 @@ class Skeleton:
         A whole file of the same format.
     depth : int
         Bits of a sample.
-    coloured : bool
-        Whether a pixel has several colours.
     key : int or None
         The 16-bit grey that stands for transparency.
     orientation : int
@@ -49,7 +47,6 @@ class Skeleton:
 
     data: bytes
     depth: int
-    coloured: bool
     key: int | None = None
     orientation: int = 1
 
@@ -93,13 +90,7 @@ def png_skeleton(data: memoryview) -> Skeleton:
             chunks.append(data[at:end])
         at = end
     _check_end(data, at)
-    return Skeleton(
-        data=b"".join(chunks),
-        depth=depth,
-        coloured=colour not in (0, 4),
-        key=key,
-        orientation=orientation,
-    )
+    return Skeleton(data=b"".join(chunks), depth=depth, key=key, orientation=orientation)
 
 
 def _text_size(kind: bytes, body: bytes) -> int:
@@ -133,7 +124,7 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
         IMAGE_PIXELS, IMAGE_TRUNCATED, IMAGE_KIND, TRAILING.
     """
     segments: Parts = [data[:2]]
-    at, marker, orientation, depth, colours = 2, SOI, 1, 0, 0
+    at, marker, orientation, depth = 2, SOI, 1, 0
     while True:
         at, marker = next_marker(data, at)
         if marker == EOI:
@@ -146,7 +137,7 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
         if marker in JPEG_FRAMES:
             if depth or len(body) < 6:
                 raise damaged()
-            depth, height, width, colours = struct.unpack_from(">BHHB", body)
+            depth, height, width, _ = struct.unpack_from(">BHHB", body)
             check_claim(width, height)
             if depth != 8:
                 what = f"A JPEG with {depth} bits per sample, which is not read"
@@ -165,13 +156,8 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
     if not depth:
         raise damaged()
     _check_end(data, at)
-    return Skeleton(
-        data=b"".join([*segments, b"\xff\xd9"]),
-        depth=depth,
-        coloured=colours > 1,
-        key=None,
-        orientation=orientation,
-    )
+    whole = b"".join([*segments, b"\xff\xd9"])
+    return Skeleton(data=whole, depth=depth, orientation=orientation)
 
 
 def next_marker(data: bytes, at: int) -> tuple[int, int]:
@@ -210,7 +196,3 @@ def _check_end(data: memoryview | bytes, at: int) -> None:
     """Refuse bytes after the picture's end: a second file, or what an exporter has appended."""
     if bytes(data[at:]).strip(b"\0"):  # zeros fill up to a block and carry nothing
         raise trailing()
-
-
-def _frames(what: str) -> Refused:
-    return Refused("IMAGE_FRAMES", f"{what}: several frames", "save the one frame you need")

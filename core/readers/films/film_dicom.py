@@ -102,16 +102,9 @@ def read_dicom(data: memoryview) -> Film:
         raise Refused("IMAGE_FRAMES", "This is a DICOM file of several frames", "export one frame")
     kind = str(tags.PhotometricInterpretation)
     if kind not in GREYS | COLOURS:
-        what = (
-            "The DICOM file has palette colours"
-            if "PALETTE" in kind
-            else "The DICOM file has rare colours"
-        )
-        raise Refused(
-            "IMAGE_KIND",
-            f"{what}, which Candor does not read",
-            "export it as greys or RGB",
-        )
+        colours = "palette colours" if "PALETTE" in kind else "rare colours"
+        what = f"The DICOM file has {colours}, which Candor does not read"
+        raise Refused("IMAGE_KIND", what, "export it as greys or RGB")
     notices: list[Notice] = []
     stored = _stored(tags, grey=kind in GREYS)
     if kind in GREYS:
@@ -130,7 +123,17 @@ def read_dicom(data: memoryview) -> Film:
     if turned is not greys:
         text = "the file says where left and head are; the film was turned or mirrored accordingly"
         notices.append(Notice(NoticeCode.ORIENTED, text))
-    _warn(tags, notices)
+    # What pixels may hold, and whether they are squares.
+    burnt = str(tags.get("BurnedInAnnotation") or "").strip()
+    if burnt != "NO":
+        does = "says that text is" if burnt == "YES" else "does not say whether text is"
+        text = f"the file {does} burnt into the pixels; such text stays, and may name a patient"
+        notices.append(Notice(NoticeCode.BURNED_IN, text))
+    words = ("PixelAspectRatio", "PixelSpacing", "ImagerPixelSpacing")
+    ratio = next((r for r in (_ratio(tags, word) for word in words) if r is not None), 1.0)
+    if abs(ratio - 1) > SQUARE:
+        text = f"pixels are {ratio:.3g} times as high as wide; they are shown as squares"
+        notices.append(Notice(NoticeCode.PIXEL_ASPECT, text))
     return Film(turned, tuple(notices))
 
 
@@ -203,10 +206,9 @@ def _stored(tags: FileDataset, *, grey: bool) -> Stored:
     plugin = film_codestream.PLUGIN if syntax in film_codestream.SYNTAXES else ""
     decoded = decoder.as_array(tags, index=0, decoding_plugin=plugin)
     pixels: Stored = decoded[0]
-    if not grey:
-        if decoded[1]["photometric_interpretation"] != "RGB" or pixels.dtype != np.uint8:
-            raise damaged()
-        return pixels
+    rgb = grey or decoded[1]["photometric_interpretation"] == "RGB"
+    if not rgb or (not grey and pixels.dtype != np.uint8):
+        raise damaged()
     return pixels
 
 
@@ -218,21 +220,34 @@ def _compressed(syntax: UID) -> Refused:
 def _grey(stored: Stored, tags: FileDataset, notices: list[Notice]) -> Pixels:
     bits, signed = int(tags.BitsStored), int(tags.get("PixelRepresentation") or 0) == 1
     half = 2 ** (bits - 1)
+    first: Value = tags.get("PixelPaddingValue")
+    last: Value = tags.get("PixelPaddingRangeLimit", first)
+    padding = None
+    if isinstance(first, int):
+        padding = (min(first, last), max(first, last)) if isinstance(last, int) else (first, first)
     inverted = tags.PhotometricInterpretation == "MONOCHROME1"
     inverted |= tags.get("PresentationLUTShape") == "INVERSE"
     modality = _table(tags, "ModalityLUTSequence")
+    voi: Lut | Window | None = _table(tags, "VOILUTSequence")
+    stated = tags.get("WindowCenter") is not None and tags.get("WindowWidth") is not None
+    if voi is None and stated:
+        function = str(tags.get("VOILUTFunction") or LINEAR)
+        function = function if function in (EXACT, SIGMOID) else LINEAR
+        middle = _number(tags, "WindowCenter", 0.0)
+        window = Window(middle, _number(tags, "WindowWidth", 0.0), function)
+        voi = window if window.usable else None
     display = Display(
         bits,
         slope=_number(tags, "RescaleSlope", 1.0),
         intercept=_number(tags, "RescaleIntercept", 0.0),
         modality=modality,
-        voi=_table(tags, "VOILUTSequence") or _window(tags),
+        voi=voi,
         inverted=inverted,
-        padding=_padding(tags),
+        padding=padding,
         whole=((-half, half - 1) if signed else (0, 2 * half - 1)) if bits <= 8 else None,
     )
-    greys, window = show(stored, display)
-    notices += [window] if window is not None else []
+    greys, spread = show(stored, display)
+    notices += [spread] if spread is not None else []
     if inverted:
         notices.append(
             Notice(
@@ -243,23 +258,10 @@ def _grey(stored: Stored, tags: FileDataset, notices: list[Notice]) -> Pixels:
 
 
 def _number(tags: Dataset, keyword: str, default: float) -> float:
-    """Return the first number of a tag."""
     value: Value = tags.get(keyword)
     if value is None or value == "":
         return default
     return float(value if isinstance(value, int | float) else value[0])
-
-
-def _window(tags: FileDataset) -> Window | None:
-    if tags.get("WindowCenter") is None or tags.get("WindowWidth") is None:
-        return None
-    function = str(tags.get("VOILUTFunction") or LINEAR)
-    window = Window(
-        _number(tags, "WindowCenter", 0.0),
-        _number(tags, "WindowWidth", 0.0),
-        function if function in (EXACT, SIGMOID) else LINEAR,
-    )
-    return window if window.usable else None
 
 
 def _table(tags: FileDataset, keyword: str) -> Lut | None:
@@ -277,31 +279,6 @@ def _table(tags: FileDataset, keyword: str) -> Lut | None:
     if values.size != count or not 8 <= bits <= 16:
         raise damaged()
     return Lut(first, values, 2.0**bits - 1)
-
-
-def _padding(tags: FileDataset) -> tuple[int, int] | None:
-    value: Value = tags.get("PixelPaddingValue")
-    if not isinstance(value, int):
-        return None
-    other: Value = tags.get("PixelPaddingRangeLimit", value)
-    return (value, value) if not isinstance(other, int) else (min(value, other), max(value, other))
-
-
-def _warn(tags: FileDataset, notices: list[Notice]) -> None:
-    """Say what pixels may hold or hide."""
-    burnt = str(tags.get("BurnedInAnnotation") or "").strip()
-    if burnt != "NO":
-        does = "says that text is" if burnt == "YES" else "does not say whether text is"
-        text = f"the file {does} burnt into the pixels; such text stays, and may name a patient"
-        notices.append(Notice(NoticeCode.BURNED_IN, text))
-    for keyword in ("PixelAspectRatio", "PixelSpacing", "ImagerPixelSpacing"):
-        ratio = _ratio(tags, keyword)
-        if ratio is None:
-            continue
-        if abs(ratio - 1) > SQUARE:
-            text = f"pixels are {ratio:.3g} times as high as wide; they are shown as squares"
-            notices.append(Notice(NoticeCode.PIXEL_ASPECT, text))
-        return
 
 
 def _ratio(tags: FileDataset, keyword: str) -> float | None:

@@ -1,7 +1,6 @@
 """PNG and JPEG to greys; imports Pillow, so only the sealed process imports this."""
 
 import io
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -90,12 +89,15 @@ def _greys(picture: Image.Image, bones: Skeleton) -> tuple[Pixels, list[Notice]]
 
 def grey_of_colours(picture: Image.Image, notices: list[Notice]) -> Pixels:
     """Return the greys of a picture (ITU-R BT.601), and say so where it has true colours."""
-    bands = _rows(picture) if picture.mode == "RGB" else ()
-    spreads = (int(np.ptp(band.astype(np.int16), axis=-1).max()) for band in bands)
-    if any(spread > COLOUR for spread in spreads):  # more than rounding
-        notices.append(
-            Notice(NoticeCode.COLOUR_CONVERTED, "the picture has colours, which were turned grey")
-        )
+    # By bands of rows, so that a large picture is never copied whole.
+    step = max(1, BLOCK // picture.width)
+    for top in range(0, picture.height, step) if picture.mode == "RGB" else ():
+        bottom = min(top + step, picture.height)
+        band = np.asarray(picture.crop((0, top, picture.width, bottom))).astype(np.int16)
+        if int(np.ptp(band, axis=-1).max()) > COLOUR:  # more than rounding
+            text = "the picture has colours, which were turned grey"
+            notices.append(Notice(NoticeCode.COLOUR_CONVERTED, text))
+            break
     return np.asarray(picture.convert("L"))
 
 
@@ -103,11 +105,3 @@ def _transparent() -> Notice:
     return Notice(
         NoticeCode.TRANSPARENCY, "parts of the picture are transparent and were drawn on black"
     )
-
-
-def _rows(picture: Image.Image) -> Iterator[Pixels]:
-    """Yield bands of rows, so that a large picture is never copied whole."""
-    step = max(1, BLOCK // picture.width)
-    for top in range(0, picture.height, step):
-        bottom = min(top + step, picture.height)
-        yield np.asarray(picture.crop((0, top, picture.width, bottom)))

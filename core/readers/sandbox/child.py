@@ -40,7 +40,7 @@ def main() -> int:
     limit_resources(job["memory_bytes"], job["seconds"])
     drop_privileges(nobody=job["nobody"])
     try:
-        _answer(job, folder)
+        answer(job, folder)
     except MemoryError:
         return OUT_OF_MEMORY
     except OSError as error:  # mapping a file beyond the limit, or writing on a full disk
@@ -59,21 +59,16 @@ def import_early(reader: str) -> None:
     sys.modules["pandas"] = None  # type: ignore[assignment]  # Arrow would try; it does without
 
 
-def _answer(job: Mapping[str, Any], folder: Path) -> None:
+def answer(job: Mapping[str, Any], folder: Path) -> None:
+    """Read what a job names, and leave the result or the refusal in a folder."""
+    reader, sources = READERS[job["reader"]], {}
     try:
-        _read(job, folder)
+        for role, file in job["files"].items():
+            # A descriptor; a path where descriptors cannot be handed over (Windows).
+            handle = file["input"]
+            descriptor = handle if isinstance(handle, int) else os.open(handle, os.O_RDONLY)
+            sources[role] = FileBytes.of_file(file["name"], os.fdopen(descriptor, "rb"))
+        content = reader.read(sources, ReadOptions.from_json(job["options"]))
+        reader.write(Exchange(folder, sources if job.get("in_place") else NOTHING), content)
     except Refused as refusal:
         write_refusal(folder, refusal)
-
-
-def _read(job: Mapping[str, Any], folder: Path) -> None:
-    reader = READERS[job["reader"]]
-    sources = {role: _source(file["name"], file["input"]) for role, file in job["files"].items()}
-    content = reader.read(sources, ReadOptions.from_json(job["options"]))
-    reader.write(Exchange(folder, sources if job.get("in_place") else NOTHING), content)
-
-
-def _source(name: str, handle: int | str) -> FileBytes:
-    """Open a descriptor; a path where descriptors cannot be handed over (Windows)."""
-    descriptor = handle if isinstance(handle, int) else os.open(handle, os.O_RDONLY)
-    return FileBytes.of_file(name, os.fdopen(descriptor, "rb"))

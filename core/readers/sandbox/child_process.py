@@ -176,11 +176,38 @@ def run(
         child = _start(
             command(CHILD, str(folder / JOB), nobody=bool(job["nobody"])), inputs, errors
         )
+    deadline = time.monotonic() + timeout_s
     try:
-        _wait(child, time.monotonic() + timeout_s, cancel, timeout_s)
-    finally:
-        _end(child)
-    _judge_exit(child.returncode, folder)
+        while not _exited(child):
+            if cancel is not None and cancel.is_set():
+                raise Refused("CANCELLED", "Reading was cancelled", "start it again when you like")
+            if time.monotonic() > deadline:
+                what = f"Reading took longer than {timeout_s:g} seconds"
+                raise Refused("LIMIT_TIME", what, AGAIN)
+            time.sleep(POLL_S)
+    finally:  # killed, with whatever it started, and reaped
+        if WINDOWS:
+            child.kill()
+        else:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    code = child.returncode
+    if code == 0 and (folder / RESULT).exists():
+        return
+    if code == -getattr(signal, "SIGXCPU", 0):
+        raise Refused("LIMIT_TIME", "Reading took too much CPU time", AGAIN)
+    if code == OUT_OF_MEMORY:
+        what = "Reading needs more memory than the file's size allows"
+        raise Refused("LIMIT_MEMORY", what, AGAIN)
+    if code == NO_ROOM:
+        raise _no_room("there is no room in it")
+    if code == -signal.SIGABRT:
+        what = "A decoder gave the file up: it is damaged, or memory is short"
+        raise Refused("FORMAT_UNKNOWN", what, "write or download it again, or save it as .npz")
+    log.error("reading child ended with %d: %s", code, last_line(folder))
+    died = f"signal {-code}" if code < 0 else f"code {code}"
+    raise LostWorker("LOST_WORKER", f"The reading process ended with {died}", "read the file again")
 
 
 def _start(
@@ -203,55 +230,11 @@ def _start(
         raise LostWorker("LOST_WORKER", what, remedy) from error
 
 
-def _wait(
-    child: subprocess.Popen[bytes],
-    deadline: float,
-    cancel: threading.Event | None,
-    timeout_s: float,
-) -> None:
-    while not _exited(child):
-        if cancel is not None and cancel.is_set():
-            raise Refused("CANCELLED", "Reading was cancelled", "start it again when you like")
-        if time.monotonic() > deadline:
-            what = f"Reading took longer than {timeout_s:g} seconds"
-            raise Refused("LIMIT_TIME", what, AGAIN)
-        time.sleep(POLL_S)
-
-
 def _exited(child: subprocess.Popen[bytes]) -> bool:
     """Whether the child ended; it is not reaped yet, so that its group's number stays taken."""
     if WINDOWS:
         return child.poll() is not None
     return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Kill the child and whatever it started, and reap it."""
-    if WINDOWS:
-        child.kill()
-    else:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-
-
-def _judge_exit(code: int, folder: Path) -> None:
-    if code == 0 and (folder / RESULT).exists():
-        return
-    if code == -getattr(signal, "SIGXCPU", 0):
-        raise Refused("LIMIT_TIME", "Reading took too much CPU time", AGAIN)
-    if code == OUT_OF_MEMORY:
-        raise Refused(
-            "LIMIT_MEMORY", "Reading needs more memory than the file's size allows", AGAIN
-        )
-    if code == NO_ROOM:
-        raise _no_room("there is no room in it")
-    if code == -signal.SIGABRT:
-        what = "A decoder gave the file up: it is damaged, or memory is short"
-        raise Refused("FORMAT_UNKNOWN", what, "write or download it again, or save it as .npz")
-    log.error("reading child ended with %d: %s", code, last_line(folder))
-    died = f"signal {-code}" if code < 0 else f"code {code}"
-    raise LostWorker("LOST_WORKER", f"The reading process ended with {died}", "read the file again")
 
 
 def _no_room(why: str) -> Refused:

@@ -292,11 +292,7 @@ def read_boxes(path: Path, *, name: str, cancel: threading.Event | None = None) 
 
 
 def read_votes(
-    path: Path,
-    *,
-    name: str,
-    timeout_s: float | None = None,
-    cancel: threading.Event | None = None,
+    path: Path, *, name: str, timeout_s: float | None = None, cancel: threading.Event | None = None
 ) -> VoteFile:
     """Read a file of votes; see `core.readers.tables.votes_file`.
 

@@ -8,24 +8,20 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from core import defaults
 from core.readers.films.film import Film
 from core.readers.formats.contents import FileBytes
-from core.readers.formats.pictures import (
-    MOST_BYTES,
-    PackedPictures,
-    PictureFiles,
-    read_pictures,
-)
+from core.readers.formats.pictures import MOST_BYTES, PackedPictures, PictureFiles, read_pictures
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import wire
 from core.readers.tables.boxes import BoxList, read_boxes_file
 from core.readers.tables.columns import TextColumns, read_columns_file
 from core.readers.tables.history_file import HistoryFile, read_history
-from core.readers.tables.votes_file import VoteFile
+from core.readers.tables.votes_file import VoteFile, read_votes_file
 from core.readers.weights.named_tensors import WeightsFile
 
 if TYPE_CHECKING:
@@ -38,10 +34,6 @@ SHARD: Final = "shard"  # how the roles of shards begin, which stand in place of
 Sources = Mapping[str, FileBytes]  # by role: file, or shards in their order; labels, group, weight
 Content = TypeVar("Content")
 Result = TypeVar("Result")
-
-
-def _nothing() -> None:
-    """Import nothing early: all is imported with this module."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +64,7 @@ class Reader(Generic[Content, Result]):
     read: Callable[[Sources, ReadOptions], Content]
     write: Callable[[wire.Exchange, Content], None]
     load: Callable[[wire.Exchange], Result]
-    import_early: Callable[[], None] = _nothing
+    import_early: Callable[[], object] = lambda: None  # all is imported with this module
     base_bytes: int = GIB
     unpacks: bool = True
     timeout_s: float = defaults.READ_TIMEOUT_S
@@ -88,24 +80,10 @@ def _read_predictions(sources: Sources, options: ReadOptions) -> "InterpretedFil
     return read_source(source, sources.get("labels"), options, tables)
 
 
-def _import_interpreter() -> None:
-    importlib.import_module("core.readers.predictions.interpret")
-
-
-def _read_votes(sources: Sources, _: ReadOptions) -> VoteFile:
-    from core.readers.tables.votes_file import read_votes_file
-
-    return read_votes_file(sources[FILE])
-
-
 def _read_weights(sources: Sources, _: ReadOptions) -> "StoredWeights":
     from core.readers.weights.weights_file import read_weights_file
 
     return read_weights_file(sources[FILE])
-
-
-def _import_weights() -> None:
-    importlib.import_module("core.readers.weights.weights_file")
 
 
 def _import_decoders() -> None:
@@ -125,7 +103,7 @@ PREDICTIONS: Final = Reader["InterpretedFile", ReadResult](
     _read_predictions,
     wire.write_predictions,
     wire.load_predictions,
-    import_early=_import_interpreter,
+    import_early=partial(importlib.import_module, "core.readers.predictions.interpret"),
 )
 HISTORY: Final = Reader[HistoryFile, HistoryFile](
     "history",
@@ -141,10 +119,10 @@ COLUMNS: Final = Reader[TextColumns, TextColumns](
 )
 VOTES: Final = Reader[VoteFile, VoteFile](
     "votes",
-    _read_votes,
+    lambda sources, _: read_votes_file(sources[FILE]),
     lambda exchange, file: wire.write_votes(exchange.folder, file),
     lambda exchange: wire.load_votes(exchange.folder),
-    import_early=_import_interpreter,
+    import_early=partial(importlib.import_module, "core.readers.predictions.interpret"),
 )
 BOXES: Final = Reader[BoxList, BoxList](
     "boxes",
@@ -157,7 +135,7 @@ WEIGHTS: Final = Reader["StoredWeights", WeightsFile](
     _read_weights,
     lambda exchange, weights: wire.write_weights(exchange.folder, weights),
     lambda exchange: wire.load_weights(exchange.folder),
-    import_early=_import_weights,
+    import_early=partial(importlib.import_module, "core.readers.weights.weights_file"),
     unpacks=False,  # storages are never compressed and are read one by one
 )
 FILM: Final = Reader[Film, Film](

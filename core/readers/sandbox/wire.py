@@ -23,16 +23,7 @@ from core.arrays import MAPPED_BYTES, PASS_BYTES, Float, Int, copied_unless_larg
 from core.disk import parse_json, writing
 from core.errors import LostWorker, Notice, Refused, UsageError
 from core.histories import COLUMNS, BinHistory
-from core.predictions import (
-    Dates,
-    Groups,
-    Members,
-    Predictions,
-    ScoreKind,
-    Task,
-    Votes,
-    Weights,
-)
+from core.predictions import Dates, Groups, Members, Predictions, ScoreKind, Task, Votes, Weights
 from core.readers.films.film import MAX_PIXELS, MIN_SIDE, Film, Pixels
 from core.readers.formats.contents import Entry, FileBytes
 from core.readers.formats.numpy_file import array_of
@@ -49,7 +40,6 @@ from core.readers.weights.named_tensors import WeightsFile
 if TYPE_CHECKING:  # the child's own
     from core.readers.formats.pictures import PackedPictures
     from core.readers.predictions.interpret import InterpretedFile
-    from core.readers.predictions.validate import JudgedSplit
     from core.readers.weights.weights_file import StoredWeights
 
 RESULT = "result.json"
@@ -58,20 +48,23 @@ PICTURES = "pictures.bin"  # the bytes of all, one after another
 MAX_JSON = 2**30
 COPIED = 2**20  # bytes at a time
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+BROKEN = UsageError, ValueError, KeyError, TypeError, AttributeError, OSError, OverflowError
 FLOATS = {"float16", "float32", "float64"}
 Json = dict[str, Any]  # Any: plain JSON values of several types
 NOTHING: Mapping[str, FileBytes] = MappingProxyType({})
+OF_ROWS: dict[str, tuple[Any, set[str]]] = {  # Any: records of several types
+    "groups": (Groups, {"int64"}),
+    "weights": (Weights, {"float64"}),
+    "votes": (Votes, {"float64"}),
+    "dates": (Dates, {"int64"}),
+    "members": (Members, FLOATS),
+}  # what each row may have besides, and of which type
 
 
 class Exchange(NamedTuple):
-    """Where child and parent meet.
+    """Where child and parent meet: the folder of what the child leaves, and files of both.
 
-    Attributes
-    ----------
-    folder : Path
-        What the child leaves.
-    inputs : mapping of str to FileBytes
-        Files that both have open and nobody should change, by role: their large arrays are mapped.
+    Both have `inputs` open, by role, and nobody should change them: their large arrays are mapped.
     """
 
     folder: Path
@@ -80,16 +73,37 @@ class Exchange(NamedTuple):
 
 def write_predictions(exchange: Exchange, result: "InterpretedFile") -> None:
     """Write arrays first and the JSON last: a result that can be read is complete."""
-    splits = {name: _write_split(exchange, name, p) for name, p in result.splits.items()}
-    _write_json(
-        exchange.folder,
-        {
-            "splits": splits,
-            "notices": [notice.to_json() for notice in result.notices],
-            "inspection": codec.to_json(result.inspection),
-            "recipe": result.recipe.to_json(),
-        },
-    )
+    splits: dict[str, Json] = {}
+    for name, ready in result.splits.items():
+        prepared, scores = ready.prepared, ready.prepared.scores
+        place: Json | None = None
+        if scores.nbytes >= MAPPED_BYTES and scores.flags.c_contiguous:
+            starts = {role: source.offset_of(scores) for role, source in exchange.inputs.items()}
+            role = next((role for role, start in starts.items() if start is not None), None)
+            if role is not None:  # it lies in that input, row after row
+                place = {"input": role, "at": starts[role], "shape": scores.shape}
+                place["dtype"] = scores.dtype.str
+        arrays = {"labels": ready.labels} | ({} if place else {"scores": scores})
+        if prepared.predicted is not None:
+            arrays["predicted"] = prepared.predicted
+        columns = {key: getattr(prepared.part, key) for key in OF_ROWS}
+        arrays |= {key: column.of_row for key, column in columns.items() if column is not None}
+        for key, array in arrays.items():
+            _save(exchange.folder / f"{name}.{key}.npy", array)
+        splits[name] = {
+            "scores": place,
+            "task": str(ready.task),
+            "kind": str(ready.verdict.kind),
+            "class_names": list(prepared.class_names),
+            "row_ids": list(ready.row_ids),
+            "renormalise": ready.verdict.renormalise,
+            "predicted": prepared.predicted is not None,
+            "labelled": ready.labelled,
+            **{key: None if column is None else column.name for key, column in columns.items()},
+        }
+    notices = [notice.to_json() for notice in result.notices]
+    more = {"inspection": codec.to_json(result.inspection), "recipe": result.recipe.to_json()}
+    _write_json(exchange.folder, {"splits": splits, "notices": notices} | more)
 
 
 def write_history(folder: Path, history: HistoryFile) -> None:
@@ -165,47 +179,6 @@ def _write_json(folder: Path, data: Json) -> None:
     partial = folder / f"{RESULT}.partial"
     partial.write_text(json.dumps(data), encoding="ascii")
     partial.rename(folder / RESULT)
-
-
-def _write_split(exchange: Exchange, name: str, ready: "JudgedSplit") -> Json:
-    prepared = ready.prepared
-    place = _place_of(prepared.scores, exchange.inputs)
-    arrays = {"labels": ready.labels} | ({} if place else {"scores": prepared.scores})
-    if prepared.predicted is not None:
-        arrays["predicted"] = prepared.predicted
-    part = prepared.part
-    columns: dict[str, Groups | Weights | Votes | Dates | Members | None] = {
-        "groups": part.groups,
-        "weights": part.weights,
-        "votes": part.votes,
-        "dates": part.dates,
-        "members": part.members,
-    }
-    arrays |= {key: column.of_row for key, column in columns.items() if column is not None}
-    for key, array in arrays.items():
-        _save(exchange.folder / f"{name}.{key}.npy", array)
-    return {
-        "scores": place,
-        "task": str(ready.task),
-        "kind": str(ready.verdict.kind),
-        "class_names": list(prepared.class_names),
-        "row_ids": list(ready.row_ids),
-        "renormalise": ready.verdict.renormalise,
-        "predicted": prepared.predicted is not None,
-        "labelled": ready.labelled,
-        **{key: None if column is None else column.name for key, column in columns.items()},
-    }
-
-
-def _place_of(array: Entry, inputs: Mapping[str, FileBytes]) -> Json | None:
-    """Return where a large array lies in an input, row after row; None where it does not."""
-    if array.nbytes < MAPPED_BYTES or not array.flags.c_contiguous:
-        return None
-    for role, source in inputs.items():
-        start = source.offset_of(array)
-        if start is not None:
-            return {"input": role, "at": start, "dtype": array.dtype.str, "shape": array.shape}
-    return None
 
 
 def _save(path: Path, array: Entry) -> None:
@@ -364,18 +337,9 @@ def copy_tensors(weights: WeightsFile, folder: Path, into: Path) -> None:
 def _arriving() -> Iterator[None]:
     try:
         yield
-    except (
-        UsageError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        OSError,
-        OverflowError,
-    ) as error:
-        raise LostWorker(
-            "LOST_WORKER", "The reading process left no valid result", "read the file again"
-        ) from error
+    except BROKEN as error:
+        what = "The reading process left no valid result"
+        raise LostWorker("LOST_WORKER", what, "read the file again") from error
 
 
 def _left(folder: Path) -> Json:
@@ -385,7 +349,11 @@ def _left(folder: Path) -> Json:
     if not isinstance(data, dict):
         raise TypeError(RESULT)
     if "refused" in data:
-        raise _refusal(data)
+        refused = data["refused"]
+        refusal = Refused(*(str(refused[key]) for key in ("code", "what", "remedy", "where")))
+        refusal.file = str(refused.get("file", ""))
+        more = data.get("inspection") is not None
+        raise NeedsChoice(refusal, _inspection(data)) if more else refusal
     return data
 
 
@@ -414,15 +382,6 @@ def open_left(path: Path) -> BinaryIO:
     return file
 
 
-def _refusal(data: Json) -> Refused:
-    refused = data["refused"]
-    refusal = Refused(*(str(refused[key]) for key in ("code", "what", "remedy", "where")))
-    refusal.file = str(refused.get("file", ""))
-    if data.get("inspection") is None:
-        return refusal
-    return NeedsChoice(refusal, _inspection(data))
-
-
 def _split(exchange: Exchange, name: str, item: Mapping[str, Any]) -> Predictions:
     if not SPLIT_NAME.fullmatch(name):
         raise ValueError(name)
@@ -446,6 +405,20 @@ def _split(exchange: Exchange, name: str, item: Mapping[str, Any]) -> Prediction
     rows = len(scores)
     if scores.ndim not in (1, 2) or len(labels) != rows or len(item["row_ids"]) not in (0, rows):
         raise ValueError(name)
+    columns: dict[str, Any] = {}  # Any: records of several types, each by its own name
+    for key, (record, dtypes) in OF_ROWS.items():
+        if item[key] is None:
+            continue
+        of_row = cast("Float", _array(folder / f"{name}.{key}.npy", dtypes))
+        sound = of_row.ndim == {"votes": 2, "members": 3}.get(key, of_row.ndim)
+        if key == "groups":
+            whole = np.arange(int(of_row.max(initial=-1)) + 1)
+            sound = np.array_equal(np.unique(of_row), whole)
+        elif key in ("weights", "votes"):
+            sound = sound and bool(np.all(np.isfinite(of_row) & (of_row >= 0.0)))
+        if not sound:
+            raise ValueError(key)
+        columns[key] = record(str(item[key]), of_row)
     return Predictions(
         Task(item["task"]),
         ScoreKind(item["kind"]),
@@ -456,52 +429,8 @@ def _split(exchange: Exchange, name: str, item: Mapping[str, Any]) -> Prediction
         row_ids=tuple(str(n) for n in item["row_ids"]),
         renormalise=bool(item["renormalise"]),
         labelled=bool(item["labelled"]),
-        groups=_groups(folder / f"{name}.groups.npy", item["groups"]),
-        weights=_row_weights(folder / f"{name}.weights.npy", item["weights"]),
-        votes=_row_votes(folder / f"{name}.votes.npy", item["votes"]),
-        dates=_row_dates(folder / f"{name}.dates.npy", item["dates"]),
-        members=_members(folder / f"{name}.members.npy", item["members"]),
+        **columns,
     )
-
-
-def _groups(path: Path, name: object) -> Groups | None:
-    if name is None:
-        return None
-    of_row = cast("Int", _array(path, {"int64"}))
-    if not np.array_equal(np.unique(of_row), np.arange(int(of_row.max(initial=-1)) + 1)):
-        raise ValueError(path.name)
-    return Groups(str(name), of_row)
-
-
-def _row_weights(path: Path, name: object) -> Weights | None:
-    if name is None:
-        return None
-    of_row = cast("Float", _array(path, {"float64"}))
-    if not np.all(np.isfinite(of_row) & (of_row >= 0.0)):
-        raise ValueError(path.name)
-    return Weights(str(name), of_row)
-
-
-def _row_votes(path: Path, name: object) -> Votes | None:
-    if name is None:
-        return None
-    of_row = cast("Float", _array(path, {"float64"}))
-    if of_row.ndim != 2 or not np.all(np.isfinite(of_row) & (of_row >= 0.0)):
-        raise ValueError(path.name)
-    return Votes(str(name), of_row)
-
-
-def _row_dates(path: Path, name: object) -> Dates | None:
-    return None if name is None else Dates(str(name), cast("Int", _array(path, {"int64"})))
-
-
-def _members(path: Path, name: object) -> Members | None:
-    if name is None:
-        return None
-    of_row = cast("npt.NDArray[np.floating]", _array(path, FLOATS))
-    if of_row.ndim != 3:
-        raise ValueError(path.name)
-    return Members(str(name), of_row)
 
 
 def _array(path: Path, dtypes: set[str]) -> Entry:
