@@ -102,19 +102,14 @@ class Archive:
                 if len(out) > claimed:
                     break
         if len(out) != claimed:
-            raise Refused(
-                "ARCHIVE_SIZE",
-                f"It claims {claimed} bytes and holds {len(out)}",
-                "pack it again",
-                name,
-            )
+            what = f"It claims {claimed} bytes and holds {len(out)}"
+            raise Refused("ARCHIVE_SIZE", what, "pack it again", name)
         return memoryview(out).toreadonly()
 
 
 def _damaged(what: str, location: str = "") -> Refused:
-    return Refused(
-        "FORMAT_UNKNOWN", f"Zip archive: {what}", "save or pack the file again", location
-    )
+    what = f"Zip archive: {what}"
+    return Refused("FORMAT_UNKNOWN", what, "save or pack the file again", location)
 
 
 def _check_directory(members: list[zipfile.ZipInfo], start: int, most: int) -> None:

@@ -56,18 +56,13 @@ def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -
         if np.any(lengths != width):
             row = int(np.flatnonzero(lengths != width)[0])
             what = f"A list of {counted(int(lengths[row]), 'value')} where row 0 has {width}"
-            raise Refused(
-                "CSV_RAGGED",
-                what,
-                "give lists of one length, or leave the column out",
-                f"row {row}, {name}",
-            )
+            remedy = "give lists of one length, or leave the column out"
+            raise Refused("CSV_RAGGED", what, remedy, f"row {row}, {name}")
         values = pc.list_flatten(column)
         if values.null_count:
             row = int(np.flatnonzero(pc.is_null(values).to_numpy())[0]) // max(1, width)
-            raise Refused(
-                "NONFINITE", "A missing value", "fill or remove the row", f"row {row}, {name}"
-            )
+            what = "A missing value"
+            raise Refused("NONFINITE", what, "fill or remove the row", f"row {row}, {name}")
         return np.asarray(values.to_numpy()).reshape(len(lengths), width)
     if any(test(kind) for test in TEXT):
         return text_array(column.to_pylist())
@@ -75,9 +70,8 @@ def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -
         return text_array([""] * len(column))
     if pa.types.is_temporal(kind):
         return text_array(pc.cast(column, pa.string()).to_pylist())
-    raise Refused(
-        "DTYPE", f"Values have the type {kind}", "save plain numbers and text", f"column {name}"
-    )
+    what = f"Values have the type {kind}"
+    raise Refused("DTYPE", what, "save plain numbers and text", f"column {name}")
 
 
 def _missing(column: pa.ChunkedArray, name: str, start: int = 0) -> Refused:
@@ -168,7 +162,6 @@ def parquet_rows(source: FileBytes) -> int:
 
 
 def _opened(source: FileBytes) -> pq.ParquetFile:
-    """Return a Parquet file whose footer was judged."""
     if source.size < 12 or bytes(source.data[-4:]) != b"PAR1":
         raise Refused("FORMAT_UNKNOWN", "A Parquet file without its end", "write it again")
     footer = int.from_bytes(source.data[-8:-4], "little")

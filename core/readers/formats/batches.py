@@ -15,24 +15,12 @@ Pair = tuple[Entry, Entry]
 
 @dataclass(frozen=True)
 class Batches:
-    """Mappings of arrays, joined.
-
-    Attributes
-    ----------
-    entries : mapping of str to array
-        The joined arrays.
-    aside : tuple of str
-        Keys that hold something else than rows.
-    sizes : list of int
-        Rows of each batch.
-    certain : bool
-        Whether the mappings cannot be rows of a table instead.
-    """
+    """Mappings of arrays, joined."""
 
     entries: Mapping[str, Entry]
-    aside: tuple[str, ...]
-    sizes: list[int]
-    certain: bool
+    aside: tuple[str, ...]  # keys that hold something else than rows
+    sizes: list[int]  # rows of each batch
+    certain: bool  # whether the mappings cannot be rows of a table instead
 
 
 def like_batches(sizes: Sequence[int]) -> bool:
@@ -124,12 +112,7 @@ def join_lists(mapping: dict[str, object], listed: Container[str]) -> tuple[dict
     One list alone counts only where another array has as many rows as its batches together, or
     where there is nothing else: a network's layers are a list of arrays too.
 
-    Parameters
-    ----------
-    mapping : dict
-        Arrays, lists and whatever else lies under a name.
-    listed : container of str
-        Names of the lists, those that were made a matrix with a row for each batch among them.
+    `listed` names the lists, those that were made a matrix with a row for each batch among them.
     """
     # A list under the name of a part is a pair of scores and labels.
     lists = {

@@ -13,6 +13,7 @@ from core.readers.predictions.roles import Role, name_entry, words_of
 
 SAMPLE = 1_000
 NUMBERS = np.full(1, np.nan)  # stands for a column that holds numbers
+NUMBER = re.compile(r"[+-]?(\d[\d,]*(\.\d*)?|\.\d+)(e[+-]?\d+)?")
 PERCENT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)")
 PERCENT_WORDS = {"percent", "percentage", "pct", "prozent"}
 MISSING = {"na", "n/a", "nan", "null", "none", "-", "."}
@@ -26,15 +27,10 @@ def is_broken(name: str, entry: Entry, classes: set[str]) -> bool:
     if role is Role.UNUSED and name.strip().casefold() in classes:
         return True
     cells = entry.tolist()
-    numbers = sum(_like_number(cell) for cell in cells[:SAMPLE])
+    # What somebody meant as a number: also 1,200.5, or digits of another script.
+    numbers = sum(NUMBER.fullmatch(cell.strip().lower()) is not None for cell in cells[:SAMPLE])
     enough = 0 if role is Role.UNUSED else len(cells[:SAMPLE]) / 2
     return numbers > enough and not all(_is_plain(cell) for cell in cells)
-
-
-def _like_number(cell: str) -> bool:
-    """Whether somebody meant a number: also 1,200.5, or digits of another script."""
-    number = r"[+-]?(\d[\d,]*(\.\d*)?|\.\d+)(e[+-]?\d+)?"
-    return re.fullmatch(number, cell.strip().lower()) is not None
 
 
 def _is_plain(cell: str) -> bool:
@@ -50,11 +46,15 @@ def fractions(contents: Contents, *, divide: bool) -> Contents:
     column stays text; so it does where a cell is empty, which is refused by its row.
     """
     entries, signed, called, below_one = dict(contents.entries), [], [], []
-    percent = {
-        name: name_entry(name, entry).role
-        for name, entry in entries.items()
-        if contents.headed and _says_percent(name) and _may_be_percent(name, entry)
-    }
+    percent: dict[str, Role] = {}  # whose names say percent, and whose numbers may be; no labels
+    for name, entry in entries.items() if contents.headed else ():
+        says = "%" in name or not PERCENT_WORDS.isdisjoint(words_of(name))
+        if not says or entry.dtype.kind not in "fiu" or not entry.size:
+            continue
+        role = name_entry(name, entry).role
+        within = np.isfinite(entry).all() and entry.min() >= 0 and entry.max() <= 100
+        if within and role not in (Role.LABELS, Role.CORRECT, Role.IDS):
+            percent[name] = role
     above = {role for name, role in percent.items() if entries[name].max() > 1}
     for name, entry in entries.items():
         if not is_text(entry):
@@ -93,19 +93,6 @@ def fractions(contents: Contents, *, divide: bool) -> Contents:
             notices.append(Notice(NoticeCode.UNITS, f"{what} {shown}{more}: {done}"))
     below = frozenset(below_one)
     return replace(contents, entries=entries, notices=tuple(notices), below_one=below)
-
-
-def _says_percent(name: str) -> bool:
-    """Whether a header says that numbers are percent: PD %, prob_pct, Risk (percent)."""
-    return "%" in name or not PERCENT_WORDS.isdisjoint(words_of(name))
-
-
-def _may_be_percent(name: str, entry: Entry) -> bool:
-    """Whether numbers of a column may be percent; labels are none."""
-    if entry.dtype.kind not in "fiu" or not entry.size or not np.isfinite(entry).all():
-        return False
-    labels = name_entry(name, entry).role in (Role.LABELS, Role.CORRECT, Role.IDS)
-    return not labels and bool(entry.min() >= 0 and entry.max() <= 100)
 
 
 def words_in(entry: Entry) -> set[str]:

@@ -225,12 +225,9 @@ def native(entry: Entry) -> Entry:
 def check_dtype(dtype: np.dtype[np.generic], location: str) -> None:
     """Refuse element types that are neither numbers, truth values nor text."""
     if dtype.hasobject:
-        raise Refused(
-            "OBJECT_DTYPE",
-            "The array holds Python objects, which only an unsafe reader can load",
-            "save it as numbers or text, for example with astype(float) or astype(str)",
-            location,
-        )
+        what = "The array holds Python objects, which only an unsafe reader can load"
+        remedy = "save it as numbers or text, for example with astype(float) or astype(str)"
+        raise Refused("OBJECT_DTYPE", what, remedy, location)
     if (
         dtype.kind not in "biufU"
         or dtype.itemsize == 0
@@ -238,9 +235,6 @@ def check_dtype(dtype: np.dtype[np.generic], location: str) -> None:
     ):
         named = {"c": "complex", "V": "structured", "M": "dates", "m": "durations", "S": "bytes"}
         what = named.get(dtype.kind, str(dtype))
-        raise Refused(
-            "DTYPE",
-            f"The values are {what} ({dtype}), not real numbers",
-            "save scores as float16, float32 or float64 and labels as integers",
-            location,
-        )
+        what = f"The values are {what} ({dtype}), not real numbers"
+        remedy = "save scores as float16, float32 or float64 and labels as integers"
+        raise Refused("DTYPE", what, remedy, location)

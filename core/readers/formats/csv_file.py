@@ -47,15 +47,7 @@ FRACTION: Final = re.compile(r"[.eEnN]")
 def with_matrices(
     columns: Mapping[str, Entry], row_name: Callable[[int], str]
 ) -> tuple[dict[str, Entry], list[Notice]]:
-    """Return columns with lists in their cells as matrices, and what was made of them.
-
-    Parameters
-    ----------
-    columns : mapping of str to array
-        Columns of a table.
-    row_name : function of int to str
-        How a message names a row.
-    """
+    """Return columns with lists in their cells as matrices, and what was made of them."""
     out, notices = dict(columns), []
     for name, column in columns.items():
         cells = column.tolist() if is_text(column) and column.ndim == 1 else []
@@ -88,10 +80,6 @@ def _body(cell: str) -> str:
     return inner.strip().removesuffix(",")
 
 
-def _cut(body: str) -> list[str]:
-    return [word.strip() for word in body.split(",")] if "," in body else body.split()
-
-
 def _width(cell: str) -> int:
     """Return how many numbers a cell may hold; 0 if it is no list."""
     body = _body(cell)
@@ -117,7 +105,8 @@ def _matrix(cells: list[str], width: int) -> Entry | int:
 
 
 def _numbers(cells: list[str], rows: int, width: int) -> Entry | None:
-    words = [word for cell in cells for word in _cut(_body(cell))]
+    cut = (body.split(",") if "," in body else body.split() for body in map(_body, cells))
+    words = [word.strip() for row in cut for word in row]
     try:
         return np.asarray(pc.cast(pa.array(words, pa.string()), pa.float64())).reshape(rows, width)
     except pa.ArrowInvalid:
@@ -192,7 +181,14 @@ def _weka(text: str) -> list[list[str]] | None:
     """
     head, *lines = (line for line in text.splitlines() if line.strip())
     commas = "," in head
-    rows = [_weka_row(line, commas=commas) for line in lines]
+    rows = []  # actual, predicted and the numbers of each line
+    for line in lines:
+        if commas:
+            cells = [cell.strip() for cell in next(csv.reader([line]))]
+            rows.append([*cells[1:3], *cells[4:]])
+        else:
+            match = WEKA_LINE.fullmatch(line)
+            rows.append([match[2], match[3], *match[4].split(",")] if match else [line])
     classes = dict(cell.split(":", 1) for row in rows for cell in row[:2] if ":" in cell)
     if not classes or any(":" not in cell and cell != "?" for row in rows for cell in row[:2]):
         return None
@@ -211,15 +207,6 @@ def _weka(text: str) -> list[list[str]] | None:
         words = [classes.get(cell.partition(":")[0], "") for cell in row[:2]]
         out.append([*words, *(cell.lstrip("*") for cell in row[2 : len(names)])])
     return out
-
-
-def _weka_row(line: str, *, commas: bool) -> list[str]:
-    """Return actual, predicted and the numbers of a line."""
-    if commas:
-        cells = [cell.strip() for cell in next(csv.reader([line]))]
-        return [*cells[1:3], *cells[4:]]
-    match = WEKA_LINE.fullmatch(line)
-    return [match[2], match[3], *match[4].split(",")] if match else [line]
 
 
 def _fasttext(text: str) -> list[list[str]] | None:
@@ -355,67 +342,54 @@ def _parse(data: memoryview, dialect: Dialect, names: list[str], *, skip: int) -
     if data.nbytes > min(MAX_BLOCK, defaults.MAX_BYTES):
         what = f"The file has {data.nbytes} bytes of text; at most {MAX_BLOCK} are read"
         raise Refused("TABLE_SIZE", what, "save the arrays as .npz, .npy or .safetensors")
-    for block_size in (BLOCK, max(1, data.nbytes)):
-        ragged: list[tuple[int, int]] = []
-        try:
-            return _parse_blocks(data, dialect, len(names), skip, block_size, ragged)
-        except pa.ArrowInvalid as error:
-            # A type is judged from the first block; one block that holds all rows judges all.
-            if ragged or block_size >= data.nbytes:
-                raise _refusal(ragged, names) from error
-    raise AssertionError("the second block size holds the whole file")
-
-
-def _parse_blocks(
-    data: memoryview,
-    dialect: Dialect,
-    width: int,
-    skip: int,
-    block_size: int,
-    ragged: list[tuple[int, int]],
-) -> pa.Table:
-    """Parse with a given block size; rows of another width are noted in `ragged`."""
+    ragged: list[tuple[int, int]] = []  # lines of another width, and how wide they are
 
     def note(row: pacsv.InvalidRow) -> str:
         ragged.append((row.number or 0, row.actual_columns))
         return "error"
 
-    # Columns that must stay text: no date, no lost leading zero is to be guessed..
+    # Columns that must stay text: no date, no lost leading zero is to be guessed.
     row = dialect.sample[0 if dialect.text else -1]
     text = {}
     for column, cell in enumerate(row):
         padded = re.fullmatch(r"-?0\d+", cell.strip()) is not None
         if dialect.text or padded or not is_number(cell, dialect.decimal):
             text[str(column)] = pa.string()
-    return pacsv.read_csv(
-        pa.BufferReader(pa.py_buffer(data)),
-        read_options=pacsv.ReadOptions(
-            use_threads=False,
-            block_size=block_size,
-            skip_rows=skip,
-            column_names=[str(i) for i in range(width)],
-        ),
-        parse_options=pacsv.ParseOptions(
-            delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=note
-        ),
-        convert_options=pacsv.ConvertOptions(
-            null_values=[],
-            true_values=[],
-            false_values=[],
-            strings_can_be_null=False,
-            decimal_point=dialect.decimal,
-            column_types=text,
-        ),
-    )
-
-
-def _refusal(ragged: list[tuple[int, int]], names: list[str]) -> Refused:
-    if ragged:
-        line, n_columns = ragged[0]
-        what = f"This line has {counted(n_columns, 'column')}, the first line {len(names)}"
-        location = f"line {line}" if line else ""
-        return Refused("CSV_RAGGED", what, "give every row the same number of columns", location)
-    return Refused("CSV_RAGGED", "The rows cannot be separated", "check quotes and line ends")
+    for block_size in (BLOCK, max(1, data.nbytes)):
+        try:
+            return pacsv.read_csv(
+                pa.BufferReader(pa.py_buffer(data)),
+                read_options=pacsv.ReadOptions(
+                    use_threads=False,
+                    block_size=block_size,
+                    skip_rows=skip,
+                    column_names=[str(i) for i in range(len(names))],
+                ),
+                parse_options=pacsv.ParseOptions(
+                    delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=note
+                ),
+                convert_options=pacsv.ConvertOptions(
+                    null_values=[],
+                    true_values=[],
+                    false_values=[],
+                    strings_can_be_null=False,
+                    decimal_point=dialect.decimal,
+                    column_types=text,
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            # A type is judged from the first block; one block that holds all rows judges all.
+            if not ragged and block_size < data.nbytes:
+                continue
+            what, location = "The rows cannot be separated", ""
+            remedy = "check quotes and line ends"
+            if ragged:
+                line, n_columns = ragged[0]
+                what = f"This line has {counted(n_columns, 'column')}, the first line {len(names)}"
+                location = f"line {line}" if line else ""
+                remedy = "give every row the same number of columns"
+            raise Refused("CSV_RAGGED", what, remedy, location) from error
+    raise AssertionError("the second block size holds the whole file")
 
 
 def _with_lists(contents: Contents) -> Contents:
@@ -424,7 +398,8 @@ def _with_lists(contents: Contents) -> Contents:
     names, scores = ([n for n in columns if plain(n) in some] for some in (PLURALS, SCORE_LISTS))
     alike = len(names) == len(scores) == 1 and lists[names[0]] and lists[scores[0]]
     together = [(names[0], scores[0])] if alike else []  # labels beside their scores
-    alone = [(n,) for n, cells in lists.items() if cells and _is_scored(cells[0])]
+    first = {n: cells[0] for n, cells in lists.items() if cells}
+    alone = [(n,) for n, c in first.items() if isinstance(c, list) and c and isinstance(c[0], dict)]
     entries = dict(contents.entries)
     texts: list[str] = []
     for group in (*together, *alone):
@@ -442,10 +417,6 @@ def _with_lists(contents: Contents) -> Contents:
     entries, notices = with_matrices(entries, contents.row)
     notices += [Notice(NoticeCode.KEYS_GUESSED, text) for text in texts]
     return replace(contents, entries=entries, notices=(*contents.notices, *notices))
-
-
-def _is_scored(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def _lists(cells: list[str]) -> list[object]:

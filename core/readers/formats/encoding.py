@@ -56,10 +56,17 @@ def decode(data: memoryview) -> tuple[memoryview, list[Notice]]:
         at = bytes(data[start : start + BLOCK]).find(0)
         if at >= 0:
             raise Refused("CSV_ENCODING", "NUL bytes inside the text", REMEDY, f"byte {start + at}")
-    if _is_utf8(data):
-        return data, []
-    text = "not UTF-8; read as Windows-1252 (Latin-1): check names with accents"
-    return _recoded(data, "cp1252"), [Notice(NoticeCode.ENCODING_GUESSED, text)]
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for start in range(0, data.nbytes, BLOCK):
+            block = bytes(data[start : start + BLOCK])
+            if not block.isascii() or decoder.getstate()[0]:
+                decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        text = "not UTF-8; read as Windows-1252 (Latin-1): check names with accents"
+        return _recoded(data, "cp1252"), [Notice(NoticeCode.ENCODING_GUESSED, text)]
+    return data, []
 
 
 def _recoded(data: memoryview, encoding: str) -> memoryview:
@@ -72,19 +79,6 @@ def _recoded(data: memoryview, encoding: str) -> memoryview:
     if "\0" in text:
         raise Refused("CSV_ENCODING", "NUL characters inside the text", REMEDY)
     return memoryview(text.encode("utf-8"))
-
-
-def _is_utf8(data: memoryview) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for start in range(0, data.nbytes, BLOCK):
-            block = bytes(data[start : start + BLOCK])
-            if not block.isascii() or decoder.getstate()[0]:
-                decoder.decode(block)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def sample_of(data: memoryview) -> bytes:
@@ -122,10 +116,12 @@ def sniff_dialect(data: memoryview) -> Dialect:
     else:
         # The separator that cuts every line into the same number of cells, and into most..
         delimiter, most = ",", 1
+        # Commas may be decimal marks: another separator cuts the lines evenly too.
+        even = [m for m in ";\t" if m in body[0] and len({line.count(m) for line in body}) == 1]
         for candidate in DELIMITERS + " ":
             widths = [len(row) for row in csv.reader(body, delimiter=candidate)]
             steady = sum(w == widths[0] for w in widths) >= 0.8 * len(widths)
-            if steady and widths[0] > most and not (candidate == "," and _looks_decimal(body)):
+            if steady and widths[0] > most and not (candidate == "," and even):
                 delimiter, most = candidate, widths[0]
             if most > 1 and candidate == "|":  # spaces count only when nothing else separates
                 break
@@ -150,13 +146,6 @@ def _names_behind_mark(
         if len(names) == len(first) and plain and not any(map(is_number, names)):
             return tuple(names) if any(is_number(cell) for cell in first) else ()
     return ()
-
-
-def _looks_decimal(lines: list[str]) -> bool:
-    """Whether commas are decimal marks: another separator cuts the lines evenly too."""
-    return any(
-        len({line.count(mark) for line in lines}) == 1 and mark in lines[0] for mark in ";\t"
-    )
 
 
 def dialect_notices(dialect: Dialect, data: memoryview) -> list[Notice]:

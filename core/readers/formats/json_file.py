@@ -5,6 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -179,12 +180,7 @@ def _wrong(rows: Sequence[Row], field: str, scores: np.ndarray, labels: np.ndarr
 def inspect_rows(tree: object, scorer: str | None = None) -> list[Row] | None:
     """Return the samples of a log of Inspect, as rows; None where it is none.
 
-    Parameters
-    ----------
-    tree : object
-        What a JSON file holds.
-    scorer : str or None
-        Whose scores count, where several scored.
+    `scorer` says whose scores count, where several scored.
 
     Raises
     ------
@@ -249,16 +245,11 @@ def _inspect_row(sample: Row, score: object) -> Row:
         stated = place if isinstance(place, dict) else {}
         for key in STATED:
             if "confidence" not in row and stated.get(key) is not None:
-                row["confidence"] = _number(stated[key])
+                row["confidence"] = stated[key]
+                if isinstance(stated[key], str):  # a model may write it as text
+                    with suppress(ValueError):
+                        row["confidence"] = float(stated[key])
     return row
-
-
-def _number(stated: object) -> object:
-    """Return a confidence that a model wrote as text as the number that it is."""
-    try:
-        return float(stated) if isinstance(stated, str) else stated
-    except ValueError:
-        return stated
 
 
 INDEX: Final = "index"
@@ -324,7 +315,6 @@ def _are_rows(rows: Iterable[object]) -> bool:
 
 
 def _split(names: list[str], data: list[object], index: object) -> JsonTable | None:
-    """Return a table with its names above its rows."""
     rows = [row for row in data if isinstance(row, list)]
     if len(rows) < len(data):
         return None
@@ -340,9 +330,8 @@ def _split(names: list[str], data: list[object], index: object) -> JsonTable | N
     for at, row in enumerate(rows):
         if len(row) != len(names):
             what = f"This row has {counted(len(row), 'cell')} for {counted(len(names), 'column')}"
-            raise Refused(
-                "CSV_RAGGED", what, "give every row the same number of cells", f"row {at}"
-            )
+            remedy = "give every row the same number of cells"
+            raise Refused("CSV_RAGGED", what, remedy, f"row {at}")
     cells = {name: [row[at] for row in rows] for at, name in enumerate(names)}
     whole = isinstance(index, list) and len(index) == len(rows)
     return JsonTable(_indexed(cells, index if whole and isinstance(index, list) else []))
@@ -471,11 +460,8 @@ def parsed(source: FileBytes) -> tuple[object, list[Notice]]:
 
 def _document(source: FileBytes) -> tuple[_Document, list[Notice]]:
     if source.size > MAX_BYTES:
-        raise Refused(
-            "TABLE_SIZE",
-            f"The file has {source.size} bytes of JSON; at most {MAX_BYTES} are read",
-            "save arrays as .npz",
-        )
+        what = f"The file has {source.size} bytes of JSON; at most {MAX_BYTES} are read"
+        raise Refused("TABLE_SIZE", what, "save arrays as .npz")
     data, notices = decode(source.data)
     text = str(data, "utf-8")
     by_line = source.suffix in LINES
@@ -489,17 +475,14 @@ def _document(source: FileBytes) -> tuple[_Document, list[Notice]]:
         raise _invalid(error) from error
     except (ValueError, RecursionError) as error:
         raise _invalid(error) from error
-    return (_Document([tree], 1) if by_line and _is_row(tree) else _Document(tree)), notices
+    # A lone object of a file by lines is one row, unless it maps names to whole arrays.
+    values = tree.values() if isinstance(tree, dict) else [[[]]]
+    arrays = any(isinstance(v, list) and v and isinstance(v[0], list) for v in values)
+    return (_Document([tree], 1) if by_line and not arrays else _Document(tree)), notices
 
 
 def _value(text: str) -> object:
     return json.loads(text, object_pairs_hook=_pairs)
-
-
-def _is_row(tree: object) -> bool:
-    """Whether a lone object is one row, and not a mapping of whole arrays."""
-    values = tree.values() if isinstance(tree, dict) else [[[]]]
-    return not any(isinstance(v, list) and v and isinstance(v[0], list) for v in values)
 
 
 def _lines(text: str) -> _Document:

@@ -41,24 +41,18 @@ def array_of(data: memoryview, location: str, *, text: bool = False) -> Entry:
         HEADER_LEN, HEADER_PARSE, HEADER_SHAPE, TRAILING, DTYPE or OBJECT_DTYPE.
     """
     if data.nbytes < 10 or bytes(data[:6]) != MAGIC:
-        raise Refused(
-            "HEADER_PARSE", "No .npy header", "save the array again with np.save", location
-        )
+        what = "No .npy header"
+        raise Refused("HEADER_PARSE", what, "save the array again with np.save", location)
     major = data[6]
     if major not in (1, 2, 3):
-        raise Refused(
-            "HEADER_PARSE", f".npy version {major}", "save it again with np.save", location
-        )
+        what = f".npy version {major}"
+        raise Refused("HEADER_PARSE", what, "save it again with np.save", location)
     width = 2 if major == 1 else 4
     length = int.from_bytes(data[8 : 8 + width], "little")
     start = 8 + width
     if length > MAX_HEADER or start + length > data.nbytes:
-        raise Refused(
-            "HEADER_LEN",
-            f"The header claims {length} bytes; at most {MAX_HEADER} and the file's own are read",
-            "save the array again with np.save",
-            location,
-        )
+        what = f"The header claims {length} bytes; at most {MAX_HEADER} and the file's own are read"
+        raise Refused("HEADER_LEN", what, "save the array again with np.save", location)
     header = bytes(data[start : start + length]).decode("latin-1")
     start += length
     dtype, fortran, shape = _fields(header, location)
@@ -78,9 +72,8 @@ def array_of(data: memoryview, location: str, *, text: bool = False) -> Entry:
     present = data.nbytes - start
     what = f"Shape {shape} needs {expected} bytes, the file holds {present}"
     if expected > min(present, defaults.MAX_MAPPED_BYTES):
-        raise Refused(
-            "HEADER_SHAPE", what, f"the file is cut off or altered: {COPY_AGAIN}", location
-        )
+        remedy = f"the file is cut off or altered: {COPY_AGAIN}"
+        raise Refused("HEADER_SHAPE", what, remedy, location)
     if expected < present:
         raise Refused("TRAILING", what, "remove what follows the array: save it again", location)
     flat = np.frombuffer(data, dtype=dtype, count=math.prod(shape), offset=start)
@@ -94,17 +87,12 @@ def _fields(text: str, location: str) -> tuple[np.dtype[np.generic], bool, tuple
         descr, fortran, shape = header["descr"], header["fortran_order"], header["shape"]
         dtype = _dtype(descr, location)
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
-        raise Refused(
-            "HEADER_PARSE", "The header is not valid", "save it again with np.save", location
-        ) from error
+        what = "The header is not valid"
+        raise Refused("HEADER_PARSE", what, "save it again with np.save", location) from error
     sizes = shape if isinstance(shape, tuple) else (None,)
     if len(sizes) > MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in sizes):
-        raise Refused(
-            "HEADER_SHAPE",
-            f"Shape {str(shape)[:80]}: expected at most {MAX_DIMENSIONS} sizes, none negative",
-            "save the array again with np.save",
-            location,
-        )
+        what = f"Shape {str(shape)[:80]}: expected at most {MAX_DIMENSIONS} sizes, none negative"
+        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", location)
     if math.prod(max(n, 1) for n in sizes) > defaults.MAX_MAPPED_BYTES:  # also (0, 2**62)
         what = "The shape is larger than any memory"
         raise Refused("HEADER_SHAPE", what, "save the array again with np.save", location)
@@ -113,9 +101,8 @@ def _fields(text: str, location: str) -> tuple[np.dtype[np.generic], bool, tuple
 
 def _dtype(descr: object, location: str) -> np.dtype[np.generic]:
     if isinstance(descr, list):
-        raise Refused(
-            "DTYPE", "A structured array", "save scores and labels as two plain arrays", location
-        )
+        what = "A structured array"
+        raise Refused("DTYPE", what, "save scores and labels as two plain arrays", location)
     if not isinstance(descr, str) or not re.fullmatch(
         r"[<>|=]?[a-zA-Z]\d{0,6}(\[\w{1,6}\])?", descr
     ):

@@ -48,12 +48,7 @@ MOST_EMPTY: Final = 10_000_000  # cells, whatever the filled ones
 def read_workbook(archive: Archive, records: str | None) -> Contents:
     """Return the table in a sheet of a workbook.
 
-    Parameters
-    ----------
-    archive : Archive
-        The .xlsx file.
-    records : str or None
-        Name of the sheet.
+    `records` names the sheet.
 
     Raises
     ------
@@ -79,15 +74,35 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
             raise Refused("AMBIGUOUS_KEYS", what, f"use one of {listed(list(members))}")
         members = {records: members[records]}
     sheets = {name: _rows(_xml(archive, path), texts) for name, path in members.items()}
-    rows = {name: table for name, table in sheets.items() if len(table[0]) > 1}
-    if not rows:
+    filled = {name: table for name, table in sheets.items() if len(table[0]) > 1}
+    if not filled:
         raise Refused("EMPTY", "No sheet holds two rows", "give a header and a row of scores")
-    if len(rows) > 1:
-        choices = [
-            ReadChoice(f"the sheet {name}", {"records": name}) for name in list(rows)[:MOST_SHEETS]
-        ]
-        raise undecided(f"The workbook holds {len(rows)} sheets: {listed(list(rows))}", *choices)
-    return _as_table(*next(iter(rows.values())))
+    if len(filled) > 1:
+        names = list(filled)
+        choices = [ReadChoice(f"the sheet {n}", {"records": n}) for n in names[:MOST_SHEETS]]
+        raise undecided(f"The workbook holds {len(names)} sheets: {listed(names)}", *choices)
+    # Cells as the text table that they would be saved as.
+    rows, n_hidden = next(iter(filled.values()))
+    width = 1 + max(max(cells) for cells in rows)
+    if width * len(rows) > MOST_EMPTY + 10 * sum(map(len, rows)):
+        what = f"The sheet has {len(rows):,} rows of {width:,} columns, nearly all of them empty"
+        raise Refused("TABLE_SIZE", what, "delete what stands far off the table")
+    titles = next((k for k, cells in enumerate(rows[:MOST_TITLES]) if len(cells) > 1), 0)
+    rows = rows[titles:]  # a line of one cell above the table is its title
+    rows = [{at: re.sub(r"\s*[\r\n]\s*", " ", text) for at, text in rows[0].items()}, *rows[1:]]
+    text = io.StringIO()
+    text.write("sep=,\n")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([cells.get(at, "") for at in range(width)] for cells in rows)
+    table = read_csv(FileBytes.of_bytes("sheet.csv", text.getvalue().encode()))
+    notices = tuple(n for n in table.notices if n.code is not NoticeCode.DIALECT)
+    above = Notice(NoticeCode.DIALECT, f"{counted(titles, 'title')} above the table left out")
+    notices = (above, *notices) if titles else notices
+    if n_hidden:
+        what = f"{counted(n_hidden, 'hidden row')} of the sheet counted too; a filter may hide rows"
+        notices = (*notices, Notice(NoticeCode.DIALECT, what))
+    first = table.first_line - 1 + titles
+    return replace(table, format="xlsx", first_line=first, notices=notices)
 
 
 def _xml(archive: Archive, name: str) -> ElementTree.Element:
@@ -165,30 +180,6 @@ def _cells(row: ElementTree.Element, texts: list[str]) -> Iterator[tuple[int, st
         yield column, value
 
 
-def _as_table(rows: list[Mapping[int, str]], n_hidden: int) -> Contents:
-    """Return cells as the text table that they would be saved as."""
-    width = 1 + max(max(cells) for cells in rows)
-    if width * len(rows) > MOST_EMPTY + 10 * sum(map(len, rows)):
-        what = f"The sheet has {len(rows):,} rows of {width:,} columns, nearly all of them empty"
-        raise Refused("TABLE_SIZE", what, "delete what stands far off the table")
-    titles = next((k for k, cells in enumerate(rows[:MOST_TITLES]) if len(cells) > 1), 0)
-    rows = rows[titles:]  # a line of one cell above the table is its title
-    rows = [{at: re.sub(r"\s*[\r\n]\s*", " ", text) for at, text in rows[0].items()}, *rows[1:]]
-    text = io.StringIO()
-    text.write("sep=,\n")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([cells.get(at, "") for at in range(width)] for cells in rows)
-    table = read_csv(FileBytes.of_bytes("sheet.csv", text.getvalue().encode()))
-    notices = tuple(n for n in table.notices if n.code is not NoticeCode.DIALECT)
-    above = Notice(NoticeCode.DIALECT, f"{counted(titles, 'title')} above the table left out")
-    notices = (above, *notices) if titles else notices
-    if n_hidden:
-        what = f"{counted(n_hidden, 'hidden row')} of the sheet counted too; a filter may hide rows"
-        notices = (*notices, Notice(NoticeCode.DIALECT, what))
-    first = table.first_line - 1 + titles
-    return replace(table, format="xlsx", first_line=first, notices=notices)
-
-
 MAX_NAME = 1_000
 MAX_SAMPLES = 100_000  # of a log of Inspect, each a member
 # Controls but tabs and line ends, and marks that turn the direction of what follows.
@@ -250,10 +241,6 @@ def _cleaned(entries: Mapping[str, Entry]) -> tuple[dict[str, Entry], list[str]]
             out[name] = text_array(clean).reshape(entry.shape)
             changed.append(name)
     return out, changed
-
-
-def _read_pickle(source: FileBytes) -> Contents:
-    return read_legacy(source) if is_legacy(source) else read_pickle(source)
 
 
 def tree_of(source: FileBytes) -> object:
@@ -322,7 +309,9 @@ READERS: Mapping[FileFormat, Callable[[FileBytes], Contents]] = {
     FileFormat.PARQUET: read_parquet,
     FileFormat.ARROW: read_arrow,
     FileFormat.SAFETENSORS: read_safetensors,
-    FileFormat.PICKLE: _read_pickle,
+    FileFormat.PICKLE: lambda source: (
+        read_legacy(source) if is_legacy(source) else read_pickle(source)
+    ),
     FileFormat.JSON: read_json,
     FileFormat.CSV: read_csv,
 }

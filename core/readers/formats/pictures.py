@@ -29,20 +29,13 @@ REMEDIES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class PackedPictures:
-    """Pictures of a zip that may be unpacked.
-
-    Attributes
-    ----------
-    archive : Archive
-    members : mapping of str to str
-        The member by the path that it is unpacked to: without a folder around all of them.
-    skipped : int
-        Other files.
-    """
+    """Pictures of a zip that may be unpacked."""
 
     archive: Archive
-    members: Mapping[str, str]
-    skipped: int
+    members: Mapping[
+        str, str
+    ]  # by the paths that they are unpacked to, without a folder around all
+    skipped: int  # other files
 
     def contents(self) -> Iterator[tuple[str, memoryview]]:
         """Yield the path and the bytes of each picture.
@@ -88,7 +81,10 @@ def read_pictures(source: FileBytes) -> PackedPictures:
 
 
 def _judged(archive: Archive) -> PackedPictures:
-    members = {name: name for name in archive.names if _is_picture(name)}
+    # Called as pictures are; what a Mac adds and hidden files are not.
+    pieces = {n: n.split("/") for n in archive.names if n.lower().endswith(SUFFIXES)}
+    hidden = {n for n, ps in pieces.items() if any(p[:1] == "." or p == "__MACOSX" for p in ps)}
+    members = {name: name for name in pieces if name not in hidden}
     parts = [path.split("/") for path in members]
     around = {part[0] for part in parts}
     if len(around) == 1 and not around & {"val", "test"} and all(len(part) > 2 for part in parts):
@@ -108,13 +104,6 @@ def _judged(archive: Archive) -> PackedPictures:
         what = f"Unpacked the pictures have {size:,} bytes; at most {MOST_BYTES:,} are read"
         raise Refused("ARCHIVE_SIZE", what, "")
     return PackedPictures(archive, members, len(archive.names) - len(members))
-
-
-def _is_picture(name: str) -> bool:
-    """Whether a member is called as a picture is; what a Mac adds and hidden files are not."""
-    parts = name.split("/")
-    hidden = any(part.startswith(".") or part == "__MACOSX" for part in parts)
-    return name.lower().endswith(SUFFIXES) and not hidden
 
 
 def plain_path(path: str) -> bool:

@@ -38,9 +38,7 @@ def read_safetensors(source: FileBytes) -> Contents:
     return Contents("safetensors", entries, coarse=coarse)
 
 
-def open_safetensors(
-    source: FileBytes,
-) -> tuple[tuple[TensorInfo, ...], Callable[[str], Entry]]:
+def open_safetensors(source: FileBytes) -> tuple[tuple[TensorInfo, ...], Callable[[str], Entry]]:
     """Return the tensors of a file, and what gives their numbers: bfloat16 as uint16.
 
     Raises
@@ -152,7 +150,6 @@ def _span(name: str, entry: object, available: int) -> tuple[int, int, str]:
 
 
 def _tensor(source: FileBytes, start: int, entry: dict[str, object]) -> Entry:
-    """Return the numbers as they are stored."""
     shape = [int(n) for n in entry["shape"]]  # type: ignore[attr-defined]
     at = start + int(entry["data_offsets"][0])  # type: ignore[index]
     stored = DTYPES[str(entry["dtype"])]

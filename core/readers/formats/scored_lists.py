@@ -54,8 +54,15 @@ def spread(rows: Sequence[Row]) -> tuple[list[Row], tuple[str, ...]]:
         scored = [item for item in lists if item]
         if len(scored) == len(rows):
             made.append(_put(out, key, scored))
-        elif ANSWERS & set(words_of(key)) and all(_are_answers(row.get(key)) for row in rows):
-            made.append(_put(out, key, [_votes(row.get(key)) for row in rows], votes=True))
+        elif ANSWERS & set(words_of(key)):
+            several = [v for row in rows if isinstance(v := row.get(key), list) and len(v) > 1]
+            words = [[w.strip() for w in v if isinstance(w, str)] for v in several]
+            if [len(some) for some in words] == [len(v) for v in several] and len(words) == len(
+                rows
+            ):
+                # The share of each answer, the first given first.
+                shares = [{w: v.count(w) / len(v) for w in dict.fromkeys(v)} for v in words]
+                made.append(_put(out, key, shares, votes=True))
     lists = [_parallel(row) for row in rows] if rows else []
     scored = [item for item in lists if item]
     if rows and len(scored) == len(rows):  # zero-shot: two lists of the row itself
@@ -128,17 +135,6 @@ def _unwrapped(rows: Sequence[Row]) -> list[Row]:
             for row, item in zip(out, maps, strict=True):
                 row[key] = item
     return list(out)
-
-
-def _are_answers(value: object) -> bool:
-    several = isinstance(value, list) and len(value) > 1
-    return several and isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _votes(answers: object) -> dict[str, float]:
-    """Return the share of each answer, the first given first."""
-    words = [str(item).strip() for item in answers] if isinstance(answers, list) else []
-    return {word: words.count(word) / len(words) for word in dict.fromkeys(words)}
 
 
 def _put(
@@ -221,12 +217,7 @@ def _is_number(value: object) -> bool:
 def records_in(tree: object, records: str | None) -> list[Row] | None:
     """Return the rows in a list of records inside a mapping; None where no list is meant.
 
-    Parameters
-    ----------
-    tree : object
-        What a JSON file holds.
-    records : str or None
-        Path of the list, its keys joined by dots.
+    `records` is the path of the list, its keys joined by dots.
 
     Raises
     ------

@@ -21,14 +21,7 @@ from core.arrays import empty
 from core.codes import NoticeCode
 from core.errors import Notice, Refused, about
 from core.readers.formats.arrow import parquet_rows
-from core.readers.formats.contents import (
-    Contents,
-    Entry,
-    FileBytes,
-    id_text,
-    is_text,
-    is_whole,
-)
+from core.readers.formats.contents import Contents, Entry, FileBytes, id_text, is_text, is_whole
 from core.readers.formats.parse import read_batches, read_contents, tree_of
 from core.readers.formats.sniff import sniff
 from core.readers.formats.tree import settled
@@ -118,7 +111,9 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
     except OSError as error:
         what = f"{folder.name} cannot be opened ({error.strerror})"
         raise Refused("FORMAT_UNKNOWN", what, "check the path and the permissions") from error
-    shards = sorted((p for p in paths if p.suffix.lower() in SUFFIXES), key=_natural)
+    # Shard 2 before shard 10.
+    pieces = {p: re.split(r"([0-9]+)", p.name) for p in paths if p.suffix.lower() in SUFFIXES}
+    shards = sorted(pieces, key=lambda p: [(int(s) if s.isdecimal() else -1, s) for s in pieces[p]])
     kinds = {path.suffix.lower() for path in shards}
     if not shards:
         what = f"The folder {folder.name} holds neither .npy, .parquet nor .pt files"
@@ -131,12 +126,6 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
         what = f"The folder holds {len(shards)} shards; at most {MOST_SHARDS} are read"
         raise Refused("ARCHIVE_COUNT", what, "save fewer and larger shards")
     return shards, sorted(path.name for path in paths if path not in shards)
-
-
-def _natural(path: Path) -> list[tuple[int, str]]:
-    """Return what sorts shard 2 before shard 10."""
-    pieces = re.split(r"([0-9]+)", path.name)
-    return [(int(piece) if piece.isdecimal() else -1, piece) for piece in pieces]
 
 
 def read_shards(shards: Shards) -> Contents:
@@ -384,8 +373,6 @@ def _check_numbers(name: str, numbered: Mapping[int, FileBytes]) -> None:
 
 
 def _pieces(by_name: Mapping[str, Mapping[int, FileBytes]]) -> list[_Piece]:
-    """Return the rows of numbered arrays, number by number."""
-    """Return the rows of numbered arrays, number by number."""
     every = sorted({number for numbered in by_name.values() for number in numbered})
     pieces = []
     for number in every:
@@ -395,18 +382,17 @@ def _pieces(by_name: Mapping[str, Mapping[int, FileBytes]]) -> list[_Piece]:
         if missing:
             what = f"There is no shard of {min(missing)} to go with {some}"
             raise Refused("LENGTH_MISMATCH", what, AGAIN)
-        lengths = {file.name: _length(file) for file in files.values()}
+        lengths = {}
+        for file in files.values():
+            (entry,) = _read(file).entries.values()
+            if entry.ndim == 0:
+                what = "A single number, where rows were expected"
+                remedy = "save the array again with np.save"
+                raise Refused("HEADER_SHAPE", what, remedy, file=file.name)
+            lengths[file.name] = len(entry)
         if len(set(lengths.values())) > 1:
             rows = ", ".join(f"{n} in {name}" for name, n in lengths.items())
             what = f"Shards with the same number differ in their number of rows: {rows}"
             raise Refused("LENGTH_MISMATCH", what, "give one label for each row")
         pieces.append(_Piece(lengths[some], files))
     return pieces
-
-
-def _length(file: FileBytes) -> int:
-    (entry,) = _read(file).entries.values()
-    if entry.ndim == 0:
-        what = "A single number, where rows were expected"
-        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", file=file.name)
-    return len(entry)

@@ -52,27 +52,13 @@ MANY_NAMES = 20  # of rows: fewer entries are arrays, parts or settings
 
 @dataclass
 class FlatTree:
-    """What a tree holds, by name.
-
-    Attributes
-    ----------
-    entries : dict
-        Arrays by name.
-    aside : list of str
-        Names of what is no array.
-    joined : list of int
-        How many batches were joined, for each place where that happened.
-    named : bool
-        Whether the names are the file's own.
-    batches : mapping or None
-        The entries if what was read as parts is batches of one part.
-    """
+    """The arrays of a tree by name, and the names of what is no array."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
     aside: list[str] = field(default_factory=list)
-    joined: list[int] = field(default_factory=list)
-    named: bool = True
-    batches: Mapping[str, Entry] | None = None
+    joined: list[int] = field(default_factory=list)  # batches, for each place where some were
+    named: bool = True  # whether the names are the file's own
+    batches: Mapping[str, Entry] | None = None  # entries, if parts may be batches of one part
 
 
 def flatten(tree: object) -> FlatTree:
@@ -396,11 +382,8 @@ class _Walk:
     def visit(self, depth: int) -> None:
         self.left -= 1
         if self.left < 0 or depth > MAX_DEPTH:
-            raise Refused(
-                "PICKLE_SHAPE",
-                f"More than {MAX_NODES} values, or nested deeper than {MAX_DEPTH}",
-                REMEDY,
-            )
+            what = f"More than {MAX_NODES} values, or nested deeper than {MAX_DEPTH}"
+            raise Refused("PICKLE_SHAPE", what, REMEDY)
 
 
 def contents_of(
@@ -408,18 +391,8 @@ def contents_of(
 ) -> Contents:
     """Return the arrays of a tree of mappings, sequences and arrays.
 
-    Parameters
-    ----------
-    form : str
-        Name of the format.
-    tree : object
-        What a pickle, a torch file or JSON holds.
-    settle : function of object to object
-        Turns a format's own stand-ins into arrays and returns everything else.
-    records : str or None
-        Number of the dataloader that is meant, where there are several.
-    printed : bool
-        Whether numbers were written as text.
+    `settle` turns a format's own stand-ins into arrays, `records` numbers the dataloader that is
+    meant, and `printed` says that numbers were written as text.
 
     Raises
     ------
@@ -567,26 +540,23 @@ def _sequence(items: list[object], node: Sequence[object]) -> object:
     if all(i is None or isinstance(i, int | float) for i in items) and any(
         i is not None for i in items
     ):
-        return _numbers([np.nan if i is None else i for i in items])
+        numbers = [np.nan if i is None else i for i in items]
+        bools = sum(isinstance(i, bool) for i in numbers)
+        if bools == len(numbers):
+            return np.array(numbers, dtype=bool)
+        if bools:
+            raise Refused("DTYPE", "True or false among numbers", REMEDY)
+        whole = all(isinstance(i, int) for i in numbers)
+        try:
+            return np.array(numbers, dtype=np.int64 if whole else np.float64)
+        except OverflowError as error:
+            raise Refused("DTYPE", "A whole number beyond 64 bits", REMEDY) from error
     if isinstance(node, tuple):
         return tuple(items)
     rows = [i for i in items if isinstance(i, np.ndarray) and not is_text(i)]
     if len(rows) == len(items) and len({i.shape for i in rows}) == 1 and rows[0].ndim < 2:
         return np.stack(rows)
     return items
-
-
-def _numbers(items: list[object]) -> Entry:
-    bools = sum(isinstance(i, bool) for i in items)
-    if bools == len(items):
-        return np.array(items, dtype=bool)
-    if bools:
-        raise Refused("DTYPE", "True or false among numbers", REMEDY)
-    whole = all(isinstance(i, int) for i in items)
-    try:
-        return np.array(items, dtype=np.int64 if whole else np.float64)
-    except OverflowError as error:
-        raise Refused("DTYPE", "A whole number beyond 64 bits", REMEDY) from error
 
 
 MAX_FIELD_DEPTH = 12

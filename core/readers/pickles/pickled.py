@@ -264,31 +264,16 @@ MAX_MEMO_GAP = 1_000  # memo slots that may be skipped: a list as long as the in
 
 # Bytes that follow an opcode: a fixed number, or the width of a little-endian length before data.
 FIXED = {
-    **dict.fromkeys(b"(.012NQRabdelostu})]\x85\x86\x87\x88\x89\x8f\x90\x91\x93\x94", 0),
-    ord("K"): 1,
-    ord("M"): 2,
-    ord("J"): 4,
-    ord("G"): 8,
-    ord("h"): 1,
-    ord("j"): 4,
-    ord("q"): 1,
-    ord("r"): 4,
-    0x80: 1,
-    0x95: 8,
-    0x81: 0,
+    **dict.fromkeys(b"(.012NQRabdelostu})]\x81\x85\x86\x87\x88\x89\x8f\x90\x91\x93\x94", 0),
+    **dict.fromkeys(b"Khq\x80", 1),
+    **dict.fromkeys(b"M", 2),
+    **dict.fromkeys(b"Jjr", 4),
+    **dict.fromkeys(b"G\x95", 8),
 }
 COUNTED = {
-    ord("U"): 1,
-    ord("T"): 4,
-    ord("X"): 4,
-    ord("B"): 4,
-    ord("C"): 1,
-    0x8C: 1,
-    0x8D: 8,
-    0x8E: 8,
-    0x96: 8,
-    0x8A: 1,
-    0x8B: 4,
+    **dict.fromkeys(b"UC\x8a\x8c", 1),
+    **dict.fromkeys(b"TXB\x8b", 4),
+    **dict.fromkeys(b"\x8d\x8e\x96", 8),
 }
 LINES = {**dict.fromkeys(b"FILSVgp", 1), ord("c"): 2}
 FORBIDDEN = {
@@ -312,9 +297,8 @@ class _Memo:
     def put(self, index: int) -> None:
         """Check an index, and remember there what kind of value is on the stack."""
         if index > self.filled + MAX_MEMO_GAP:
-            raise Refused(
-                "PICKLE_LIMIT", f"Memo index {index} far beyond its entries", "save as .npz"
-            )
+            what = f"Memo index {index} far beyond its entries"
+            raise Refused("PICKLE_LIMIT", what, "save as .npz")
         self.filled += 1
         self.keys.put(index)
 
@@ -322,14 +306,7 @@ class _Memo:
 def scan(data: memoryview, start: int = 0, *, persistent: bool = False) -> int:
     """Return where the pickle that begins at `start` ends, after its STOP.
 
-    Parameters
-    ----------
-    data : memoryview
-        Bytes that hold at least one pickle.
-    start : int
-        Where it begins.
-    persistent : bool
-        Whether references to storages (BINPERSID) may occur, as in torch files.
+    `persistent` says that references to storages (BINPERSID) may occur, as in torch files.
 
     Raises
     ------
@@ -505,10 +482,6 @@ def _check_shape(shape: tuple[object, ...]) -> None:
         raise Refused("PICKLE_SHAPE", f"Array shape {str(shape)[:60]}", REMEDY)
 
 
-def _scalar(dtype: object, raw: object) -> object:
-    return build_array(raw, dtype, (), "C").item()
-
-
 def _encode(text: object, encoding: object) -> bytes:
     """Protocol 2 stores bytes as text in Latin-1."""
     if not isinstance(text, str) or encoding != "latin1":
@@ -516,11 +489,10 @@ def _encode(text: object, encoding: object) -> bytes:
     return text.encode("latin-1")
 
 
-def _no_bytes() -> bytes:
-    return b""
-
-
-RECONSTRUCT, SCALAR = Guard(StoredArray), Guard(_scalar)
+RECONSTRUCT, SCALAR = (
+    Guard(StoredArray),
+    Guard(lambda dtype, raw: build_array(raw, dtype, (), "C").item()),
+)
 FROM_BUFFER, DTYPE = Guard(build_array), Guard(StoredType)
 GLOBALS: Mapping[tuple[str, str], object] = {
     ("numpy", "ndarray"): NDARRAY,
@@ -532,8 +504,8 @@ GLOBALS: Mapping[tuple[str, str], object] = {
     ("numpy.core.numeric", "_frombuffer"): FROM_BUFFER,
     ("numpy._core.numeric", "_frombuffer"): FROM_BUFFER,
     ("_codecs", "encode"): Guard(_encode),
-    ("__builtin__", "bytes"): Guard(_no_bytes),
-    ("builtins", "bytes"): Guard(_no_bytes),
+    ("__builtin__", "bytes"): Guard(lambda: b""),
+    ("builtins", "bytes"): Guard(lambda: b""),
     ("collections", "OrderedDict"): Guard(mapping),
     ("collections", "defaultdict"): Guard(default_mapping),
     **{
@@ -554,10 +526,6 @@ SAVE_PREDICTIONS = (
 )
 
 
-def _is_model(module: str) -> bool:
-    return module.partition(".")[0] in MODELS
-
-
 class _Unpickler(pickle.Unpickler):
     """Knows the names of one fixed table and nothing else; there is no second attempt."""
 
@@ -574,12 +542,10 @@ class _Unpickler(pickle.Unpickler):
         """Return our own stand-in for a known name; refuse every other."""
         stand_in = self._names.get((module, name))
         if stand_in is None:
-            raise Refused(
-                "PICKLE_GLOBAL",
-                f"The pickle asks for {module}.{name}, {MODEL if _is_model(module) else UNKNOWN}",
-                SAVE_PREDICTIONS if _is_model(module) else REMEDY,
-                location=f"{module}.{name}",
-            )
+            model = module.partition(".")[0] in MODELS
+            what = f"The pickle asks for {module}.{name}, {MODEL if model else UNKNOWN}"
+            remedy = SAVE_PREDICTIONS if model else REMEDY
+            raise Refused("PICKLE_GLOBAL", what, remedy, f"{module}.{name}")
         return stand_in
 
     def persistent_load(self, reference: object) -> object:
@@ -607,9 +573,8 @@ def load(
     try:
         return _Unpickler(file, names, storage).load(), end
     except BROKEN as error:
-        raise Refused(
-            "PICKLE_SHAPE", "The pickle is damaged or does not hold arrays", REMEDY
-        ) from error
+        what = "The pickle is damaged or does not hold arrays"
+        raise Refused("PICKLE_SHAPE", what, REMEDY) from error
 
 
 def settle(node: object) -> object:

@@ -61,20 +61,10 @@ def _fill(storage: Storage, raw: memoryview) -> None:
 
 @dataclass(frozen=True)
 class SavedTensors:
-    """What torch.save wrote, before its numbers are read.
+    """What torch.save wrote, before `fill` reads the numbers of a storage."""
 
-    Attributes
-    ----------
-    tree : object
-        Mappings, lists and plain values, with a `Tensor` for each tensor.
-    storages : tuple of Storage
-        All that the pickle names.
-    fill : callable
-        Reads the numbers of one storage.
-    """
-
-    tree: object
-    storages: tuple[Storage, ...]
+    tree: object  # mappings, lists and plain values, with a `Tensor` for each tensor
+    storages: tuple[Storage, ...]  # all that the pickle names
     fill: Callable[[Storage], None]
 
 
@@ -123,11 +113,7 @@ def open_torch(archive: Archive) -> SavedTensors:
 
 def read_torch(archive: Archive, records: str | None = None) -> Contents:
     """Return the tensors of an archive; Refused as by `open_torch`, and STATE_DICT."""
-    saved = open_torch(archive)
-    _refuse_weights(saved.tree)
-    for storage in saved.storages:
-        saved.fill(storage)
-    return _contents(saved, records)
+    return _contents(open_torch(archive), records)
 
 
 def is_legacy(source: FileBytes) -> bool:
@@ -165,32 +151,28 @@ def open_legacy(source: FileBytes) -> SavedTensors:
 
 def read_legacy(source: FileBytes) -> Contents:
     """Return the tensors of torch's older format; Refused as by `open_legacy`, and STATE_DICT."""
-    saved = open_legacy(source)
-    _refuse_weights(saved.tree)
-    for storage in saved.storages:
-        saved.fill(storage)
-    return _contents(saved, source.records)
+    return _contents(open_legacy(source), source.records)
 
 
 def _contents(saved: SavedTensors, records: str | None) -> Contents:
+    # A state dict holds parameters, not predictions.
+    names = _tensor_names(_dict_items(saved.tree), 0)
+    if any(name.rpartition(".")[2] in PARAMETERS for name in names):
+        raise weights_refusal(names)
+    for storage in saved.storages:
+        saved.fill(storage)
     widened = any(s.bfloat for s in saved.storages)
-    contents = contents_of("torch", saved.tree, _settle, records)
+    contents = contents_of(
+        "torch",
+        saved.tree,
+        lambda node: node.array if isinstance(node, Tensor) else settle(node),
+        records,
+    )
     if not widened:
         return contents
     arrays = {**contents.entries, **(contents.batches or {})}
     names = [n for n, e in arrays.items() if e.dtype == np.float32]
     return replace(contents, coarse=dict.fromkeys(names, BFLOAT16_STEP))
-
-
-def _settle(node: object) -> object:
-    return node.array if isinstance(node, Tensor) else settle(node)
-
-
-def _refuse_weights(tree: object) -> None:
-    """Refuse a state dict: it holds parameters, not predictions."""
-    names = _tensor_names(_dict_items(tree), 0)
-    if any(name.rpartition(".")[2] in PARAMETERS for name in names):
-        raise weights_refusal(names)
 
 
 def weights_refusal(names: list[str]) -> Refused:

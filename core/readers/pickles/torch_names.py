@@ -125,10 +125,6 @@ def _tensor(
     return Tensor(storage, offset, shape, stride)
 
 
-def _parameter(data: object, *_rest: object) -> object:
-    return data
-
-
 def _rebuilt(rebuild: object, _kind: object, args: object, *_state: object) -> object:
     """Make a tensor that had attributes of its own; they are forgotten."""
     if not isinstance(rebuild, Guard) or not isinstance(args, tuple):
@@ -143,16 +139,14 @@ def _bytearray(*sizes: object) -> bytes:
     return b""
 
 
-def _nothing(*_args: object) -> None:
-    return None
-
-
 INERT = Guard(InertObject)
 DTYPES = (
     *("float16", "float32", "float64", "half", "float", "double", "bfloat16", "bool", "uint8"),
     *("int8", "int16", "int32", "int64", "complex64", "complex128"),
 )
+BUILTINS = ("__builtin__", "builtins")
 LIGHTNING = ("pytorch_lightning", "lightning.pytorch")
+CALLBACKS = (("model_checkpoint", "ModelCheckpoint"), ("early_stopping", "EarlyStopping"))
 NAMES: Mapping[tuple[str, str], object] = {
     **GLOBALS,
     **{("torch", name): StorageType(dtype) for name, dtype in STORAGES.items()},
@@ -160,24 +154,17 @@ NAMES: Mapping[tuple[str, str], object] = {
     **{("torch", name): InertObject() for name in (*DTYPES, "Tensor")},
     ("torch._utils", "_rebuild_tensor"): Guard(_tensor),  # before torch 0.4
     ("torch._utils", "_rebuild_tensor_v2"): Guard(_tensor),
-    ("torch._utils", "_rebuild_parameter"): Guard(_parameter),
-    ("torch._utils", "_rebuild_parameter_with_state"): Guard(_parameter),
+    ("torch._utils", "_rebuild_parameter"): Guard(lambda data, *_: data),
+    ("torch._utils", "_rebuild_parameter_with_state"): Guard(lambda data, *_: data),
     ("torch._tensor", "_rebuild_from_type_v2"): Guard(_rebuilt),
     ("torch.nn.parameter", "Parameter"): InertObject(),
     ("torch", "Size"): Guard(lambda *sizes: sizes[0] if sizes else ()),
-    ("torch", "device"): Guard(_nothing),
+    ("torch", "device"): Guard(lambda *_: None),
     ("collections", "Counter"): INERT,
     ("collections", "deque"): INERT,
     ("argparse", "Namespace"): Arguments,
-    **{
-        (module, name): stand_in
-        for module in ("__builtin__", "builtins")
-        for name, stand_in in (
-            ("bytearray", Guard(_bytearray)),
-            ("set", INERT),
-            ("frozenset", INERT),
-        )
-    },
+    **{(module, "bytearray"): Guard(_bytearray) for module in BUILTINS},
+    **{(module, name): INERT for module in BUILTINS for name in ("set", "frozenset")},
     **{
         (module, f"{system}Path"): INERT
         for module in ("pathlib", "pathlib._local")
@@ -190,11 +177,8 @@ NAMES: Mapping[tuple[str, str], object] = {
     },
     # Callbacks were once saved under their class, which is only a key.
     **{
-        (f"{module}.callbacks.{file}", name): InertObject()
+        (f"{module}.callbacks.{name}", kind): InertObject()
         for module in LIGHTNING
-        for file, name in (
-            ("model_checkpoint", "ModelCheckpoint"),
-            ("early_stopping", "EarlyStopping"),
-        )
+        for name, kind in CALLBACKS
     },
 }

@@ -56,11 +56,6 @@ class _Seen:
 def read_onnx(data: memoryview) -> dict[str, Hint]:
     """Return what a model says of itself: input, outputs, and what they mean where that is plain.
 
-    Parameters
-    ----------
-    data : memoryview
-        Of bytes: the whole file.
-
     Raises
     ------
     Refused

@@ -131,9 +131,8 @@ def read_weights_file(source: FileBytes) -> StoredWeights:
             return _of_torch("torch-legacy", open_legacy(source), source.size)
     except Refused as refusal:
         raise _converted(refusal) from refusal
-    raise Refused(
-        "STATE_DICT", f"No weights of a network, but a file of another format ({form})", PREDICTIONS
-    )
+    what = f"No weights of a network, but a file of another format ({form})"
+    raise Refused("STATE_DICT", what, PREDICTIONS)
 
 
 def _opened(source: FileBytes) -> SavedTensors:
@@ -182,11 +181,8 @@ def _of_torch(form: str, saved: SavedTensors, size: int) -> StoredWeights:
     if not states:
         raise _no_weights([name for _, state in every for name in state])
     if len(states) > MAX_GROUPS:
-        raise Refused(
-            "PICKLE_LIMIT",
-            f"The file holds {len(states)} states of networks; at most {MAX_GROUPS} are read",
-            "save fewer in one file",
-        )
+        what = f"The file holds {len(states)} states of networks; at most {MAX_GROUPS} are read"
+        raise Refused("PICKLE_LIMIT", what, "save fewer in one file")
     _check_count([name for _, tensors in states for name in tensors])
     n_bytes = sum(
         math.prod(tensor.shape) * tensor.storage.dtype.itemsize
@@ -212,7 +208,12 @@ def _of_torch(form: str, saved: SavedTensors, size: int) -> StoredWeights:
         count = len(stored.group.tensors)
         return not (stored.group.ema and count >= whole), -count
 
-    return StoredWeights(form, _filed(sorted(groups, key=order)), hints, _notices(saved.tree))
+    items = saved.tree.items() if isinstance(saved.tree, dict) else ()
+    keys = [str(key) for key, value in items if isinstance(value, Arguments)]
+    text = f"an argparse.Namespace is stored with the weights ({', '.join(keys[:8])[:200]}): its"
+    text += " plain values are shown, and nothing else of it is used"
+    notices = (Notice(NoticeCode.NAMESPACE, text),) if keys else ()
+    return StoredWeights(form, _filed(sorted(groups, key=order)), hints, notices)
 
 
 class _Numbers:
@@ -232,7 +233,6 @@ class _Numbers:
 
 
 def _states(key: str, node: object, depth: int) -> Iterator[tuple[str, dict[str, Tensor]]]:
-    """Yield the mappings with named tensors and their keys."""
     if not isinstance(node, dict) or depth > MAX_DEPTH:
         return
     tensors = {n: t for n, t in node.items() if isinstance(n, str) and isinstance(t, Tensor)}
@@ -274,10 +274,7 @@ def _temperature(infos: tuple[TensorInfo, ...], numbers: Callable[[str], Entry])
 def _filed(groups: list[StoredGroup]) -> tuple[StoredGroup, ...]:
     """Name the files that groups will be written to."""
     return tuple(
-        StoredGroup(
-            replace(g.group, file=f"group-{i}.safetensors"),
-            g.numbers,
-        )
+        StoredGroup(replace(g.group, file=f"group-{i}.safetensors"), g.numbers)
         for i, g in enumerate(groups)
     )
 
@@ -327,19 +324,3 @@ def _is_hint(value: object) -> bool:
     if isinstance(value, float):
         return math.isfinite(value)
     return isinstance(value, bool) or (isinstance(value, int) and abs(value) < 2**63)
-
-
-def _notices(tree: object) -> tuple[Notice, ...]:
-    keys = (
-        [str(k) for k, v in tree.items() if isinstance(v, Arguments)]
-        if isinstance(tree, dict)
-        else []
-    )
-    if not keys:
-        return ()
-    text = (
-        f"an argparse.Namespace is stored with the weights ({', '.join(keys[:8])[:200]}): its plain"
-    )
-    return (
-        Notice(NoticeCode.NAMESPACE, f"{text} values are shown, and nothing else of it is used"),
-    )
