@@ -124,16 +124,17 @@ def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: boo
 
 def _chosen(item: NamedEntry, options: ReadOptions) -> NamedEntry:
     if item.name == options.scores_key:
-        role = item.role if item.role is Role.CONFIDENCE else Role.SCORES
-        return NamedEntry(item.name, role, item.kind, item.split)
-    if item.name == options.correct_key:
-        return NamedEntry(item.name, Role.CORRECT, None, item.split)
-    if item.name == options.labels_key:
-        return NamedEntry(item.name, Role.LABELS, None, item.split)
-    if item.name == options.prediction_key:
-        return NamedEntry(item.name, Role.PREDICTED, None, item.split)
-    if item.name == options.id_column:
-        return NamedEntry(item.name, Role.IDS, None, item.split)
+        confident = item.role is Role.CONFIDENCE
+        return replace(item, role=Role.CONFIDENCE if confident else Role.SCORES)
+    chosen = (
+        (options.correct_key, Role.CORRECT),
+        (options.labels_key, Role.LABELS),
+        (options.prediction_key, Role.PREDICTED),
+        (options.id_column, Role.IDS),
+    )
+    for key, role in chosen:
+        if item.name == key:
+            return NamedEntry(item.name, role, None, item.split)
     rivals = {
         Role.SCORES: options.scores_key,
         Role.CONFIDENCE: options.scores_key,
@@ -161,7 +162,9 @@ def _guess_scores(
     wide = [n for n in wide if not is_text(entries[n]) and entries[n].dtype.kind != "b"]
     matrices = [n for n in wide if known[n].role not in barred]
     if not matrices and len(entries) == 1 and not need_labels:
-        matrices = [n for n, e in entries.items() if _is_column(e)]
+        # A single column of fractions, as a network with one output gives it.
+        flat = [n for n, e in entries.items() if e.ndim == 1 or (e.ndim == 2 and e.shape[1] == 1)]
+        matrices = [n for n in flat if entries[n].dtype.kind == "f"]
     if len(matrices) == 2:
         matrices = [m for m in matrices if not is_binary(entries[m])] or matrices
     if len(matrices) != 1:
@@ -177,12 +180,6 @@ def _guess_scores(
     if contents.named:
         guessed.add("scores", matrices[0], "scores_key")
     return by_role
-
-
-def _is_column(entry: Entry) -> bool:
-    """Whether an entry is a single column of fractions, as a network with one output gives it."""
-    flat = entry.ndim == 1 or (entry.ndim == 2 and entry.shape[1] == 1)
-    return flat and entry.dtype.kind == "f"
 
 
 def _part(
@@ -314,15 +311,7 @@ def _labels_name(
     if len(scored) > 1:
         what = f"No labels for the {split} part ({scores})"
         raise ambiguous(what, "name one part with --scores-key and --labels-key")
-    return _guess_labels(contents, by_split, scores, guessed)
-
-
-def _guess_labels(
-    contents: Contents,
-    by_split: dict[str | None, EntriesByRole],
-    scores: str,
-    guessed: _LayoutGuesses,
-) -> str:
+    # No name says labels: one array that looks like them does.
     lengths = set(contents.entries[scores].shape[:2])
     taken = {
         item.name

@@ -67,17 +67,8 @@ def offers(
 ) -> tuple[GroupOffer, ...]:
     """Return the columns that may say which rows of a part belong together.
 
-    Parameters
-    ----------
-    part : SplitArrays
-        The rows that are audited, with their labels.
-    added : LabelAndTableFiles
-        The file of labels.
-    roles : dict of str
-        What each entry of the scores is used for.
-    n_classes : int
-        Classes of which a row has one; so many beginnings of names may be the classes. 0 where
-        a row may have any number of labels.
+    `roles` say what each entry of the scores is used for. `n_classes` are those of which a row has
+    one, as so many beginnings of names may be the classes; 0 where it may have several labels.
     """
     alone = LabelAndTableFiles(added.labels)
     # Columns with a telling name, those of patients before those of sites.
@@ -98,23 +89,16 @@ def offers(
         offer = _offer(key, BELONG[word], part, alone)
         if offer is not None:
             offers_made.append(replace(offer, names_rows=roles.get(name) == str(Role.IDS)))
-    columns = [*offers_made, *_others(part, alone, roles)]
+    ids = [name for name, role in roles.items() if role == str(Role.IDS)]
+    if part.ids is not None and part.contents.table and len(ids) == 1 and not _word(ids[0]):
+        # The column that names the rows, whatever it is called.
+        offer = _offer(ids[0], "names", part, alone)
+        offers_made += [] if offer is None else [replace(offer, names_rows=True)]
     if part.ids is not None and _stems_repeat(part.ids):
         offer = _offer(ID_STEM, "groups", part, alone)
         if offer is not None and offer.groups.count > max(FEWEST - 1, 2 * n_classes):
-            columns.append(offer)
-    return tuple({offer.key: offer for offer in columns}.values())
-
-
-def _others(
-    part: SplitArrays, added: LabelAndTableFiles, roles: dict[str, str]
-) -> list[GroupOffer]:
-    """Return the column that names the rows, whatever it is called."""
-    ids = [name for name, role in roles.items() if role == str(Role.IDS)]
-    if part.ids is None or not part.contents.table or len(ids) != 1 or _word(ids[0]):
-        return []
-    offer = _offer(ids[0], "names", part, added)
-    return [] if offer is None else [replace(offer, names_rows=True)]
+            offers_made.append(offer)
+    return tuple({offer.key: offer for offer in offers_made}.values())
 
 
 def _offer(key: str, noun: str, part: SplitArrays, added: LabelAndTableFiles) -> GroupOffer | None:
@@ -139,15 +123,12 @@ def _word(name: str) -> str:
 
 def _stems_repeat(ids: Entry) -> bool:
     head = ids[:HEAD]
-    if all(DATE.match(str(name).strip()) for name in head.tolist()):
+    names = [str(name).strip() for name in head.tolist()]
+    if all(DATE.match(name) for name in names):
         return False  # months are no groups
-    cut = stems(head)
-    numbered = sum(stem != name for stem, name in zip(cut.tolist(), _bare(head), strict=True))
-    return numbered * 2 >= len(head) and len(set(cut.tolist())) < len(head)
-
-
-def _bare(ids: Entry) -> list[str]:
-    return [str(name).strip().rpartition(".")[0] or str(name).strip() for name in ids.tolist()]
+    cut, bare = stems(head).tolist(), [name.rpartition(".")[0] or name for name in names]
+    numbered = sum(stem != name for stem, name in zip(cut, bare, strict=True))
+    return numbered * 2 >= len(head) and len(set(cut)) < len(head)
 
 
 def repeating_columns(table: Contents) -> tuple[str, ...]:
@@ -159,11 +140,9 @@ def repeating_columns(table: Contents) -> tuple[str, ...]:
 def weight_columns(contents: Contents, labels: Contents | None) -> tuple[str, ...]:
     """Return the columns that may say how many rows each row stands for."""
     entries = {**contents.entries, **({} if labels is None else labels.entries)}
-    return tuple(
-        name
-        for name, entry in entries.items()
-        if set(words_of(name)) in WEIGHTS and _not_negative(entry)
-    )
+    called = {n: e for n, e in entries.items() if set(words_of(n)) in WEIGHTS and e.ndim == 1}
+    numbers = {n: e.astype(np.float64) for n, e in called.items() if not is_text(e)}
+    return tuple(n for n, e in numbers.items() if np.all(np.isfinite(e) & (e >= 0.0)) and e.any())
 
 
 def weight_candidates(table: Contents) -> tuple[str, ...]:
@@ -171,24 +150,19 @@ def weight_candidates(table: Contents) -> tuple[str, ...]:
 
     What cannot be a weight is offered, too: choosing it says in which row and why.
     """
-    columns = {name: entry for name, entry in table.entries.items() if entry.ndim == 1}
-    return tuple(
-        name
-        for name, entry in columns.items()
-        if (_holds_numbers(entry) if is_text(entry) else not _numbers_lines(entry))
-    )
-
-
-def _holds_numbers(entry: Entry) -> bool:
-    """Whether most of a column of text is numbers, as where a cell is empty."""
-    head = [str(cell).strip() for cell in entry[:HEAD].tolist()]
-    return 2 * sum(cell.replace(".", "", 1).isdecimal() for cell in head) > len(head)
-
-
-def _numbers_lines(entry: Entry) -> bool:
-    first = float(entry[0]) if entry.size else 0.0
-    lines = np.arange(entry.size) + first
-    return first in {0.0, 1.0} and entry.size > 1 and bool(np.all(entry == lines))
+    names = []
+    for name, entry in table.entries.items():
+        if entry.ndim != 1:
+            continue
+        if is_text(entry):  # most of which is numbers, as where a cell is empty
+            head = [str(cell).strip() for cell in entry[:HEAD].tolist()]
+            fits = 2 * sum(cell.replace(".", "", 1).isdecimal() for cell in head) > len(head)
+        else:
+            first = float(entry[0]) if entry.size else 0.0
+            lines = np.arange(entry.size) + first
+            fits = first not in {0.0, 1.0} or entry.size < 2 or bool(np.any(entry != lines))
+        names += [name] if fits else []
+    return tuple(names)
 
 
 def unfit_columns(option: str, columns: tuple[str, ...], added: LabelAndTableFiles) -> list[Notice]:
@@ -199,19 +173,8 @@ def unfit_columns(option: str, columns: tuple[str, ...], added: LabelAndTableFil
         GROUP: "each column has one value throughout, or another in every row",
         WEIGHT: "no column holds numbers other than those of its lines",
     }
-    return [
-        Notice(
-            NoticeCode.TABLE_UNFIT,
-            f"nothing of the table of {option}s can be chosen: {why[option]}",
-        )
-    ]
-
-
-def _not_negative(entry: Entry) -> bool:
-    if is_text(entry) or entry.ndim != 1:
-        return False
-    numbers = entry.astype(np.float64)
-    return bool(np.all(np.isfinite(numbers) & (numbers >= 0.0)) and numbers.any())
+    text = f"nothing of the table of {option}s can be chosen: {why[option]}"
+    return [Notice(NoticeCode.TABLE_UNFIT, text)]
 
 
 def belonging(columns: tuple[GroupOffer, ...], part: SplitArrays) -> str:

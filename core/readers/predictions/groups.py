@@ -6,6 +6,7 @@ names of the rows, or these names themselves.
 
 import re
 from collections.abc import Mapping, Sequence, Sized
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
@@ -41,15 +42,7 @@ STEM: Final = re.compile(r"(.+)[_-]\d+")
 
 @dataclass(frozen=True)
 class LabelAndTableFiles:
-    """What comes with a file of scores.
-
-    Attributes
-    ----------
-    labels : Contents or None
-        A file of labels.
-    tables : mapping of str to Contents
-        By ``group`` and ``weight``: tables of their own.
-    """
+    """What comes with a file of scores: tables of their own are by ``group`` and ``weight``."""
 
     labels: Contents | None = None
     tables: Mapping[str, Contents] = field(default_factory=dict)
@@ -153,7 +146,10 @@ def attach_groups(
         notices += cells.notices
     cells = _cells(WEIGHT, part, added, options)
     if cells is not None:
-        numbers = np.array([_number(value) for value in cells.values.tolist()], dtype=np.float64)
+        numbers = np.full(len(cells.values), np.nan)
+        for at, value in enumerate(cells.values.tolist()):
+            with suppress(ValueError):  # what is no number is refused by its row
+                numbers[at] = float(value)
         bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0.0)))
         if bad.size:
             row = int(bad[0])
@@ -168,18 +164,12 @@ def attach_groups(
         counted_rows = part.weights.of_row > 0.0
         if np.unique(part.groups.of_row[counted_rows]).size < 2:
             what = f"Every row with a {part.weights.name} above 0 is of one {part.groups.name}"
-            raise Refused(
-                "GROUPS",
-                what,
-                "give rows of at least two groups a weight above 0, or choose no groups",
-            )
-    votes, members = (
-        _exported(part, VOTES, VOTES_NAME, 2),
-        _exported(part, MEMBERS, MEMBERS_NAME, 3),
-    )
-    part = replace(
-        part, votes=None if votes is None else Votes.of(votes.name, votes.values.astype(np.float64))
-    )
+            remedy = "give rows of at least two groups a weight above 0, or choose no groups"
+            raise Refused("GROUPS", what, remedy)
+    votes = _exported(part, VOTES, VOTES_NAME, 2)
+    if votes is not None:
+        part = replace(part, votes=Votes.of(votes.name, votes.values.astype(np.float64)))
+    members = _exported(part, MEMBERS, MEMBERS_NAME, 3)
     if members is not None and members.values.dtype.kind == "f":
         of_row = cast("npt.NDArray[np.floating]", members.values)
         part = replace(part, members=Members(members.name, of_row))
@@ -201,14 +191,7 @@ def attach_dates(
 ) -> tuple[list[SplitArrays], tuple[Notice, ...]]:
     """Return the parts with the first column of dates, of the scores or else of the labels.
 
-    Parameters
-    ----------
-    parts : sequence of SplitArrays
-        All parts of a file.
-    added : LabelAndTableFiles
-        The file of labels.
-    roles : mapping of str
-        What each entry of the scores is used for.
+    `roles` say what each entry of the scores is used for.
     """
     contents, labels = parts[0].contents, added.labels
     free = [n for n in contents.entries if roles.get(n) in (Role.DATE, Role.IDS) and n != DATE_NAME]
@@ -256,13 +239,6 @@ def _have(items: Sized) -> str:
     return "has" if len(items) == 1 else "have"
 
 
-def _number(value: object) -> float:
-    try:
-        return float(value)  # type: ignore[arg-type]  # what is no number is refused by its row
-    except ValueError:
-        return float("nan")
-
-
 def _cells(
     option: str, part: SplitArrays, added: LabelAndTableFiles, options: ReadOptions
 ) -> _ColumnCells | None:
@@ -304,16 +280,10 @@ def _cells(
         names = [*part.contents.entries, *labels]
         what = f"--{option} names {key!r}, which is not there"
         raise ambiguous(what, f"use one of {listed(list(dict.fromkeys(names)))}")
-    return _ColumnCells(
-        _column_name(part.contents, option, key, options), _flat(option, key, values)
-    )
-
-
-def _column_name(contents: Contents, option: str, key: str, options: ReadOptions) -> str:
-    """Return what a column is called: of an exported run, what it was called there."""
-    if getattr(options, option) is not None:
-        return key or "unnamed"
-    return str(contents.entries[EXPORTED[option][1]].reshape(-1)[0])
+    name = key or "unnamed"
+    if getattr(options, option) is None:  # of an exported run: what it was called there
+        name = str(part.contents.entries[EXPORTED[option][1]].reshape(-1)[0])
+    return _ColumnCells(name, _flat(option, key, values))
 
 
 def _own(part: SplitArrays, key: str) -> Entry | None:
@@ -340,13 +310,9 @@ def _flat(option: str, key: str, values: Entry) -> Entry:
 
 def stems(ids: Entry) -> Entry:
     """Return names without a suffix and without the number after the last _ or -."""
-    return text_array([_stem(str(name)) for name in ids.tolist()])
-
-
-def _stem(name: str) -> str:
-    bare = re.sub(r"\.\w{1,5}$", "", name.strip())
-    match = STEM.fullmatch(bare)
-    return match[1] if match else bare
+    bare = [re.sub(r"\.\w{1,5}$", "", str(name).strip()) for name in ids.tolist()]
+    matches = ((name, STEM.fullmatch(name)) for name in bare)
+    return text_array([match[1] if match else name for name, match in matches])
 
 
 def _in_order(part: SplitArrays, column: Entry) -> Entry:

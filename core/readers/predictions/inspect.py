@@ -46,25 +46,30 @@ def inspect(
     if contents.table and len(unit) > 1:
         together = stacked([column[: EVIDENCE // len(unit)] for column in unit])
         words[""] = _word(together, contents, "")
+    readings = []
+    if prepared is not None:
+        kinds = (ScoreKind.CONFIDENCE,) if prepared.shape.top_label else KINDS
+        readings = [_reading(prepared, kind) for kind in kinds]
+    if not layout:
+        n = len(contents.entries)
+        layout = f"{n} arrays" if n > 1 else "one array"
+        if contents.table:
+            n_rows = len(next(iter(contents.entries.values())))
+            layout = f"a table of {counted(n_rows, 'row')} and {counted(n, 'column')}"
+    columns = [
+        ArrayUse(n, roles.get(n, str(Role.UNUSED)), e.shape, "text" if is_text(e) else str(e.dtype))
+        for n, e in islice(contents.entries.items(), MAX_COLUMNS)
+    ]
+    evidence = sorted(set(words.values())) if contents.table else words.values()
     return Inspection(
-        layout=layout or _counted(contents),
+        layout=layout,
         kind=None if verdict is None else verdict.kind,
         reason="" if verdict is None else verdict.reason,
-        columns=tuple(
-            ArrayUse(
-                name,
-                roles.get(name, str(Role.UNUSED)),
-                entry.shape,
-                "text" if is_text(entry) else str(entry.dtype),
-            )
-            for name, entry in islice(contents.entries.items(), MAX_COLUMNS)
-        ),
+        columns=tuple(columns),
         header=header,
         rows=rows,
-        readings=() if prepared is None else _readings(prepared),
-        fingerprint=contents.fingerprint(
-            " ".join(sorted(set(words.values())) if contents.table else words.values())
-        ),
+        readings=tuple(readings),
+        fingerprint=contents.fingerprint(" ".join(evidence)),
         scores_keys=scores_keys,
         labels_keys=labels_keys,
         answer_keys=tuple(name for name in labels_keys if name in contents.entries) if some else (),
@@ -95,39 +100,23 @@ def describe(prepared: list[SettledSplit], verdict: KindVerdict) -> str:
     return text
 
 
-def _counted(contents: Contents) -> str:
-    if contents.table:
-        rows = counted(len(next(iter(contents.entries.values()))), "row")
-        return f"a table of {rows} and {counted(len(contents.entries), 'column')}"
-    return f"{len(contents.entries)} arrays" if len(contents.entries) > 1 else "one array"
-
-
 def _preview(contents: Contents) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     names: list[str] = []
     columns: list[list[str]] = []
     for name, entry in contents.entries.items():
-        for title, cells in _columns(name, entry):
+        shown = {name: entry} if entry.ndim == 1 else {}
+        if entry.ndim == 2:
+            width = min(entry.shape[1], PREVIEW_OF_ONE)
+            shown = {f"{name}[{j}]": entry[:, j] for j in range(width)}
+        for title, column in shown.items():
             if len(names) < PREVIEW_COLUMNS:
                 names.append(title[:MAX_CELL])
-                columns.append(cells)
+                values = column[:PREVIEW_ROWS].tolist()
+                text = [f"{v:.6g}" if isinstance(v, float) else str(v) for v in values]
+                columns.append([str(v)[:MAX_CELL] for v in values] if is_text(column) else text)
     height = max((len(c) for c in columns), default=0)
     padded = [c + [""] * (height - len(c)) for c in columns]
     return tuple(names), tuple(zip(*padded, strict=True))
-
-
-def _columns(name: str, entry: Entry) -> list[tuple[str, list[str]]]:
-    if entry.ndim == 1:
-        return [(name, _cells(entry[:PREVIEW_ROWS]))]
-    if entry.ndim != 2:
-        return []
-    width = min(entry.shape[1], PREVIEW_OF_ONE)
-    return [(f"{name}[{j}]", _cells(entry[:PREVIEW_ROWS, j])) for j in range(width)]
-
-
-def _cells(values: Entry) -> list[str]:
-    if is_text(values):
-        return [str(v)[:MAX_CELL] for v in values.tolist()]
-    return [f"{v:.6g}" if isinstance(v, float) else str(v) for v in values.tolist()]
 
 
 def _word(entry: Entry, contents: Contents, name: str) -> str:
@@ -175,11 +164,6 @@ def _could_label(entry: Entry) -> bool:
         return True
     head = entry[:HEAD].astype(np.float64)
     return bool(np.all(head == np.floor(head)))
-
-
-def _readings(prepared: SettledSplit) -> tuple[Reading, ...]:
-    kinds = (ScoreKind.CONFIDENCE,) if prepared.shape.top_label else KINDS
-    return tuple(_reading(prepared, kind) for kind in kinds)
 
 
 def _reading(prepared: SettledSplit, kind: ScoreKind) -> Reading:

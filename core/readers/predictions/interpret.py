@@ -1,7 +1,7 @@
 """Contents as predictions: layout, join, judgement and inspection, in that order."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations
@@ -14,7 +14,7 @@ from core.errors import Notice, Refused, about
 from core.predictions import COPIES, Groups, ScoreKind, Task
 from core.readers.formats.archive import unpacked
 from core.readers.formats.cells import fractions, words_in
-from core.readers.formats.contents import Contents, Entry, FileBytes, is_binary, is_text, is_whole
+from core.readers.formats.contents import Contents, FileBytes, is_binary, is_text, is_whole
 from core.readers.formats.parse import read_contents
 from core.readers.formats.shards import Shards, read_shards
 from core.readers.predictions.arrays_layout import lay_out_arrays
@@ -36,11 +36,9 @@ from core.readers.predictions.groups import (
 )
 from core.readers.predictions.inspect import describe, inspect
 from core.readers.predictions.join import attach_labels
-from core.readers.predictions.kinds import KindVerdict
 from core.readers.predictions.options import PairMeaning, ReadOptions, Units
 from core.readers.predictions.parts import FileLayout, SplitArrays, counted, listed
 from core.readers.predictions.plausibility import (
-    AnswerSkill,
     ask_one_hot,
     consequences,
     crossed_question,
@@ -67,7 +65,6 @@ from core.readers.predictions.validate import (
     answers,
     labelled,
     prepare,
-    renamed,
     united,
 )
 from core.readers.tables.long_table import of_epoch, widened
@@ -194,8 +191,11 @@ def read_source(
         ) from None
     with about("" if labels is None else labels.name):
         others = None if labels is None else read_contents(labels)
-    lists = {key: _read_table(table) for key, table in (tables or {}).items()}
-    names = {f"table of {option}s": table.name for option, table in (tables or {}).items()}
+    lists, names = {}, {}
+    for option, table in (tables or {}).items():
+        names[f"table of {option}s"] = table.name
+        with about(table.name):
+            lists[option] = read_contents(unpacked(table))  # it may be packed with gzip
     if labels is None or others is None or not _turned(contents, others, options):
         names["label file"] = "" if labels is None else labels.name
         with _about_companions(names):
@@ -217,33 +217,22 @@ def _about_companions(names: Mapping[str, str]) -> Iterator[None]:
         raise
 
 
-def _read_table(source: FileBytes) -> Contents:
-    """Return a table of groups or weights, which may be packed with gzip."""
-    with about(source.name):
-        return read_contents(unpacked(source))
-
-
 def _turned(contents: Contents, others: Contents, options: ReadOptions) -> bool:
     """Whether two files came in the wrong order: fractions are only where labels should be."""
     if options.scores_key in contents.entries or options.labels_key in others.entries:
         return False
+    for name, entry in contents.entries.items():
+        role = name_entry(name, entry).role
+        if is_text(entry) or role in (Role.IDS, Role.LABELS):
+            continue
+        # No scores are whole numbers in one column, or 0 and 1.
+        flat = entry.ndim == 1 or 1 in entry.shape
+        if role is not Role.UNUSED or not (is_whole(entry) if flat else is_binary(entry)):
+            return False
     named = [name_entry(name, entry) for name, entry in others.entries.items()]
     numbers = [e for e in others.entries.values() if not is_text(e)]
-    return (
-        all(_like_labels(name, entry) for name, entry in contents.entries.items())
-        and not any(item.role is Role.LABELS for item in named)
-        and not all(is_whole(entry) for entry in numbers)
-    )
-
-
-def _like_labels(name: str, entry: Entry) -> bool:
-    """Whether an entry is no scores: names, whole numbers in one column, or 0 and 1."""
-    role = name_entry(name, entry).role
-    if is_text(entry) or role in (Role.IDS, Role.LABELS):
-        return True
-    flat = entry.ndim == 1 or 1 in entry.shape
-    answers = is_whole(entry) if flat else is_binary(entry)
-    return answers and role is Role.UNUSED
+    called = any(item.role is Role.LABELS for item in named)
+    return not called and not all(is_whole(entry) for entry in numbers)
 
 
 @np.errstate(invalid="ignore")  # a cast warns of a signalling NaN, which is refused by its place
@@ -284,31 +273,33 @@ def _interpret(
         contents = of_epoch(widened(contents), options)
         contents = _of_pairs(contents, options)
         layout = _lay_out(contents, others, own)
-        joined = [_joined(part, others, own) for part in layout.parts]
-        joined = [_grouped(part, notices, added, options) for part, notices in joined]
-        parts, dated = attach_dates([part for part, _ in joined], added, layout.roles)
+        joined: list[tuple[SplitArrays, tuple[Notice, ...]]]
+        joined = [(part, ()) for part in layout.parts]
+        if others is not None:
+            rest = without_chosen(others, own)
+            joined = [attach_labels(part, rest, own) for part in layout.parts]
+        grouped = [attach_groups(part, added, options) for part, _ in joined]
+        parts, dated = attach_dates([part for part, _ in grouped], added, layout.roles)
         parts, left_out = labelled(parts, options)
-        joined = [(part, notices) for part, (_, notices) in zip(parts, joined, strict=True)]
     except Refused as refusal:
         raise NeedsChoice(explained(contents, refusal), inspect(contents)) from refusal
     try:
-        prepared = united([_prepared(part, options, len(joined) > 1) for part, _ in joined])
+        prepared = united([_prepared(part, options, len(parts) > 1) for part in parts])
     except Refused as refusal:
         inspection = inspect(contents, layout.roles)
         raise NeedsChoice(explained(contents, refusal), inspection) from refusal
-    chosen = next(
-        p for p in prepared if p.part.split == choose_split({p.part.split: 0 for p in prepared})
-    )
+    split = choose_split({p.part.split: 0 for p in prepared})
+    chosen = next(p for p in prepared if p.part.split == split)
     try:
         verdicts = [p.decide(options.scores) for p in prepared]
         splits = {p.part.split: JudgedSplit(p, v) for p, v in zip(prepared, verdicts, strict=True)}
         _refuse_mixed(splits)
-        ask_one_hot(splits[chosen.part.split], options)
+        ready = splits[split]
+        ask_one_hot(ready, options)
     except Refused as refusal:
         raise NeedsChoice(refusal, inspect(contents, layout.roles, chosen)) from refusal
-    verdict = splits[chosen.part.split].verdict
+    verdict = ready.verdict
     inspection = inspect(contents, layout.roles, chosen, verdict, describe(prepared, verdict))
-    ready = splits[chosen.part.split]
     n_classes = 0 if ready.task is Task.MULTILABEL else len(ready.class_names)
     offers = find_offers(ready.prepared.part, added, layout.roles, n_classes)
     inspection = replace(
@@ -321,20 +312,30 @@ def _interpret(
         if "weight" in added.tables
         else weight_columns(contents, others),
     )
-    notices = _all_notices(contents, others, layout, [n for _, n in joined], prepared, verdicts)
+    several = len(prepared) > 1
+    notices = [*contents.notices, *layout.notices]
+    if others is not None:
+        notices += [Notice(n.code, f"label file: {n.text}") for n in others.notices]
+    for item, (_, of_join), (_, of_groups) in zip(prepared, joined, grouped, strict=True):
+        of_part = item.notices
+        if several:  # with the name of the part in front
+            of_part = tuple(replace(n, text=f"{item.part.split}: {n.text}") for n in of_part)
+        of_scores = splits[item.part.split].verdict.notices
+        notices += [*of_join, *of_groups, *of_part, *of_scores]
+    if several:
+        names = ", ".join(f"{p.part.split} ({len(p.scores):,})" for p in prepared)
+        text = f"the file holds {names}; {split} is audited unless another is named"
+        notices.append(Notice(NoticeCode.SPLIT_CHOSEN, text))
     splits, of_repeats = repeated(splits, offers)
     notices += [
         *dated,
         *left_out,
         *of_repeats,
         *candidate_notices(offers, chosen.part),
-    ]
-    notices += [
         *unfit_columns("group", inspection.group_columns, added),
         *unfit_columns("weight", inspection.weight_columns, added),
     ]
-    several = len(splits) > 1
-    recipe = _recipe(options, verdict.kind, joined[0][0], contents, others, several=several)
+    recipe = _recipe(options, verdict.kind, parts[0], contents, others, several=several)
     return InterpretedFile(splits, tuple(dict.fromkeys(notices)), inspection, recipe)
 
 
@@ -347,22 +348,15 @@ def _of_pairs(contents: Contents, options: ReadOptions) -> Contents:
     if contents.batches is None or options.pairs is PairMeaning.PARTS or records:
         return contents
     if options.pairs is None:
-        items = "scores and labels" if _in_parts(contents) else "arrays"
+        items, as_it_stands = "arrays", "one row for each array"
+        if any(name.startswith(("val.", "test.")) for name in contents.entries):
+            items, as_it_stands = "scores and labels", "parts, the last of them the test part"
         raise undecided(
-            f"A list of {items}: batches of one part, or {_as_it_stands(contents)}",
+            f"A list of {items}: batches of one part, or {as_it_stands}",
             ReadChoice("batches, joined one after the other", {"pairs": PairMeaning.BATCHES}),
-            ReadChoice(_as_it_stands(contents), {"pairs": PairMeaning.PARTS}),
+            ReadChoice(as_it_stands, {"pairs": PairMeaning.PARTS}),
         )
     return replace(contents, entries=contents.batches, batches=None, table=False)
-
-
-def _as_it_stands(contents: Contents) -> str:
-    in_parts = _in_parts(contents)
-    return "parts, the last of them the test part" if in_parts else "one row for each array"
-
-
-def _in_parts(contents: Contents) -> bool:
-    return any(name.startswith(("val.", "test.")) for name in contents.entries)
 
 
 def _doubt(
@@ -388,7 +382,11 @@ def _doubt(
     if reached is None:
         return None
     for guess in guesses:
-        rivals = [_skill_of(c, contents, added, options) for c in guess.choices[1:]]
+        rivals = []
+        for choice in guess.choices[1:]:
+            with suppress(Refused):
+                other = _interpret(contents, added, choice.options(options))
+                rivals.append(skill(other.splits[choose_split(other.splits)]))
         better = any(rival is not None and reached.far_below(rival) for rival in rivals)
         if better or not reached.plausible:
             return _with_guesses(guess.question(), [g for g in guesses if g is not guess])
@@ -410,16 +408,6 @@ def _settled(question: Question, options: ReadOptions) -> bool:
         all(getattr(options, name) not in (None, False) for name in choice.changes)
         for choice in question.choices
     )
-
-
-def _skill_of(
-    choice: ReadChoice, contents: Contents, added: LabelAndTableFiles, options: ReadOptions
-) -> AnswerSkill | None:
-    try:
-        reading = _interpret(contents, added, choice.options(options))
-    except Refused:
-        return None
-    return skill(reading.splits[choose_split(reading.splits)])
 
 
 def _try_choices(
@@ -552,8 +540,15 @@ def _lay_out(contents: Contents, others: Contents | None, options: ReadOptions) 
     # Named arrays may be columns, one for each class, as a mapping of lists holds them.
     shapes = {entry.shape for entry in contents.entries.values()}
     columns = len(contents.entries) > 2 and len(shapes) == 1 and len(next(iter(shapes))) == 1
-    if contents.named and columns and not contents.table and not _in_named_parts(contents):
-        contents = replace(contents, table=True)
+    if contents.named and columns and not contents.table:
+        # Or they are parts: each names its own, which has one of scores and one of labels.
+        by_part: dict[str | None, list[Role]] = {}
+        for item in (name_entry(name, entry) for name, entry in contents.entries.items()):
+            by_part.setdefault(item.split, []).append(item.role)
+        each = {r.count(Role.SCORES) + r.count(Role.CONFIDENCE) for r in by_part.values()}
+        each |= {roles.count(Role.LABELS) for roles in by_part.values()}
+        if len(by_part) < 2 or None in by_part or each != {1}:
+            contents = replace(contents, table=True)
     if not contents.table:
         return lay_out_arrays(contents, own, need_labels=need_labels)
     # Names of classes that a file of labels may give: its words, and its columns of 0 and 1.
@@ -565,37 +560,6 @@ def _lay_out(contents: Contents, others: Contents | None, options: ReadOptions) 
         elif is_binary(entry):
             classes.add(name.strip().casefold())
     return lay_out_table(contents, own, need_labels=need_labels, classes=classes)
-
-
-def _in_named_parts(contents: Contents) -> bool:
-    """Whether arrays are parts: each names its own, which has one of scores and one of labels."""
-    parts: dict[str | None, list[Role]] = {}
-    for name, entry in contents.entries.items():
-        item = name_entry(name, entry)
-        parts.setdefault(item.split, []).append(item.role)
-    each = [r.count(Role.SCORES) + r.count(Role.CONFIDENCE) for r in parts.values()]
-    labels = [roles.count(Role.LABELS) for roles in parts.values()]
-    return len(parts) > 1 and None not in parts and set(each) == set(labels) == {1}
-
-
-def _joined(
-    part: SplitArrays, others: Contents | None, options: ReadOptions
-) -> tuple[SplitArrays, tuple[Notice, ...]]:
-    if others is None:
-        return part, ()
-    notices: tuple[Notice, ...] = ()
-    if part.labels is not None:
-        text = f"{part.labels_name} was not used: the label file counts"
-        notices = (Notice(NoticeCode.KEYS_GUESSED, text),)
-    joined, more = attach_labels(part, without_chosen(others, options), options)
-    return joined, (*notices, *more)
-
-
-def _grouped(
-    part: SplitArrays, notices: tuple[Notice, ...], added: LabelAndTableFiles, options: ReadOptions
-) -> tuple[SplitArrays, tuple[Notice, ...]]:
-    grouped, more = attach_groups(part, added, options)
-    return grouped, (*notices, *more)
 
 
 def _prepared(part: SplitArrays, options: ReadOptions, several: bool) -> SettledSplit:
@@ -630,33 +594,6 @@ def _refuse_mixed(splits: dict[str, JudgedSplit]) -> None:
 def _described(ready: JudgedSplit) -> str:
     names = ready.class_names
     return f"{ready.task} with {len(names)} classes ({listed(names)})"
-
-
-def _all_notices(
-    contents: Contents,
-    others: Contents | None,
-    layout: FileLayout,
-    joined: list[tuple[Notice, ...]],
-    prepared: list[SettledSplit],
-    verdicts: list[KindVerdict],
-) -> list[Notice]:
-    several = len(prepared) > 1
-    notices = [*contents.notices, *layout.notices]
-    if others is not None:
-        notices += [Notice(n.code, f"label file: {n.text}") for n in others.notices]
-    for part_notices, item, verdict in zip(joined, prepared, verdicts, strict=True):
-        new_notices = (*part_notices, *renamed(item, several), *verdict.notices)
-        notices += new_notices
-    if several:
-        names = ", ".join(f"{p.part.split} ({len(p.scores):,})" for p in prepared)
-        chosen = choose_split({p.part.split: 0 for p in prepared})
-        notices.append(
-            Notice(
-                NoticeCode.SPLIT_CHOSEN,
-                f"the file holds {names}; {chosen} is audited unless another is named",
-            )
-        )
-    return notices
 
 
 def _recipe(

@@ -1,7 +1,6 @@
 """Labels from a second file: matched by the names of the rows, or row by row."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,14 +38,7 @@ def attach_labels(
 ) -> tuple[SplitArrays, tuple[Notice, ...]]:
     """Return the part with labels from a second file.
 
-    Parameters
-    ----------
-    part : SplitArrays
-        Scores, perhaps with names of rows.
-    other : Contents
-        The second file.
-    options : ReadOptions
-        `labels_key` and `id_column` choose columns there; `in_order` takes rows as they come.
+    `labels_key` and `id_column` choose columns there; `in_order` takes rows as they come.
 
     Raises
     ------
@@ -58,7 +50,9 @@ def attach_labels(
         what = f"--id-column names {key!r}, which is in neither file"
         raise ambiguous(what, f"use one of {listed(list(other.entries))}")
     label_list = _label_list(part, other, options)
-    notices = list(label_list.notices)
+    text = f"{part.labels_name} was not used: the label file counts"
+    notices = [] if part.labels is None else [Notice(NoticeCode.KEYS_GUESSED, text)]
+    notices += label_list.notices
     labels, name = label_list.labels, f"{label_list.name} of the label file"
     part = replace(part, labels_name=name)
     if options.in_order:
@@ -105,7 +99,6 @@ def attach_labels(
 
 
 def _orders(part: SplitArrays, numbered: LabelList | None) -> tuple[Guess, ...]:
-    """Return the guess that labels were brought to the right rows."""
     by_order = ReadChoice("labels in the order of the rows", {"in_order": True})
     if numbered is None:
         what = "nothing but the order of rows, or their numbers, pairs the two files"
@@ -199,9 +192,22 @@ def _refuse_twice(names: list[object], location: str) -> None:
 
 
 def _label_list(part: SplitArrays, other: Contents, options: ReadOptions) -> LabelList:
-    if not other.table:
-        return _of_arrays(part, other.entries, options)
     entries = dict(other.entries)
+    if not other.table:
+        id_names = [n for n, e in entries.items() if name_entry(n, e).role is Role.IDS]
+        id_names = [str(options.id_column)] if options.id_column in entries else id_names
+        called = [n for n, e in entries.items() if name_entry(n, e).role is Role.LABELS]
+        like = [n for n, e in entries.items() if label_like(e, set(part.scores.shape[:2]))]
+        rest = [n for n in entries if n not in id_names]
+        keys: list[str | None] = [options.labels_key]
+        if options.labels_key not in entries:
+            keys = list(next((some for some in (called, rest, like) if len(some) == 1), rest))
+        if len(keys) != 1 or keys[0] is None:
+            what = f"Labels may be any of {listed(list(entries))}"
+            raise ambiguous(what, "name one with --labels-key", "label file")
+        key = next(iter(id_names), None)
+        column = None if key is None else id_text(entries[key])
+        return LabelList(labels=entries[keys[0]], name=keys[0], ids=column, id_column=key)
     ids, shared = _id_columns(part, other, options)
     names = [n for n in entries if n != ids]
     labels, notices = _label_columns(part, other, names, options)
@@ -211,33 +217,14 @@ def _label_list(part: SplitArrays, other: Contents, options: ReadOptions) -> Lab
     if unused:
         shown = listed([name or "(no name)" for name in unused])
         notices.append(Notice(NoticeCode.KEYS_GUESSED, f"not used in the label file: {shown}"))
-    column = None if ids is None else id_text(entries[ids])
     return LabelList(
         labels=matrix,
         name=listed(labels),
-        ids=column,
+        ids=None if ids is None else id_text(entries[ids]),
         id_column=ids,
         notices=tuple(notices),
         shared=shared,
     )
-
-
-def _of_arrays(part: SplitArrays, entries: Mapping[str, Entry], options: ReadOptions) -> LabelList:
-    """Return the labels and names of rows in a file of arrays."""
-    ids = [n for n, e in entries.items() if name_entry(n, e).role is Role.IDS]
-    ids = [str(options.id_column)] if options.id_column in entries else ids
-    named = [n for n, e in entries.items() if name_entry(n, e).role is Role.LABELS]
-    like = [n for n, e in entries.items() if label_like(e, set(part.scores.shape[:2]))]
-    rest = [n for n in entries if n not in ids]
-    choices: list[str | None] = [options.labels_key]
-    if options.labels_key not in entries:
-        choices = list(next((c for c in (named, rest, like) if len(c) == 1), rest))
-    if len(choices) != 1 or choices[0] is None:
-        what = f"Labels may be any of {listed(list(entries))}"
-        raise ambiguous(what, "name one with --labels-key", "label file")
-    id_column = next(iter(ids), None)
-    column = None if id_column is None else id_text(entries[id_column])
-    return LabelList(labels=entries[choices[0]], name=choices[0], ids=column, id_column=id_column)
 
 
 def _id_columns(
@@ -307,11 +294,14 @@ def _key_values(entry: Entry, part: SplitArrays | None) -> list[str]:
 
 def _id_column(part: SplitArrays, other: Contents, options: ReadOptions) -> str | None:
     """Return the column that names rows: chosen, called so, or holding names we know."""
-    named = [
-        n
-        for n, e in other.entries.items()
-        if other.headed and (name_entry(n, e).role is Role.IDS or _is_index(n, e))
-    ]
+    named = []
+    for name, entry in other.entries.items() if other.headed else ():
+        # An index of pandas names rows if it does more than count them in their order.
+        index = name.strip().lower() in INDEX_NAMES and entry.ndim == 1 and entry.dtype.kind in "iu"
+        index = index and np.unique(entry).size == entry.size
+        index = index and not np.array_equal(entry, np.arange(entry.size))
+        if index or name_entry(name, entry).role is Role.IDS:
+            named.append(name)
     text = [n for n, e in other.entries.items() if is_text(e)]
     if part.ids is not None:
         known = {_plain(i) for i in part.ids.tolist()}
@@ -321,14 +311,6 @@ def _id_column(part: SplitArrays, other: Contents, options: ReadOptions) -> str 
                 return name
     unique = [n for n in text if len(set(other.entries[n].tolist())) == len(other.entries[n]) > 1]
     return next(iter(named or unique), None)
-
-
-def _is_index(name: str, entry: Entry) -> bool:
-    """Whether a column is an index of pandas that does more than count the rows in their order."""
-    called = name.strip().lower() in INDEX_NAMES and entry.ndim == 1 and entry.dtype.kind in "iu"
-    if not called or np.unique(entry).size < entry.size:
-        return False
-    return not np.array_equal(entry, np.arange(entry.size))
 
 
 def _label_columns(
@@ -350,22 +332,7 @@ def _label_columns(
     ]
     if len(called) == 1:
         return called, []
-    return _unnamed_labels(part, other, called or names)
-
-
-def _named_after(classes: tuple[str, ...], names: list[str]) -> list[str]:
-    """Return the columns that are called like the classes, in their order; nothing where not."""
-    for cut in (list, lambda group: [bare_name(name) for name in group], class_names):
-        at = {folded(key): name for key, name in zip(cut(names), names, strict=True)}
-        keys = [folded(key) for key in cut(list(classes))]
-        if len(classes) > 1 and len(at) == len(names) and set(keys) <= set(at):
-            return [at[key] for key in keys]
-    return []
-
-
-def _unnamed_labels(
-    part: SplitArrays, other: Contents, names: list[str]
-) -> tuple[list[str], list[Notice]]:
+    names = called or names
     width = part.scores.shape[1] if part.scores.ndim == 2 else 1
     entries = other.entries
     numbers = [n for n in names if not is_text(entries[n]) or with_gaps(entries[n]) is not None]
@@ -385,3 +352,13 @@ def _unnamed_labels(
         return numbers, [Notice(NoticeCode.KEYS_GUESSED, f"labels from {numbers[0]}")]
     what = f"Labels may be {listed(names)}" if names else "No column of labels was found"
     raise ambiguous(what, "name the column with --labels-key", "label file")
+
+
+def _named_after(classes: tuple[str, ...], names: list[str]) -> list[str]:
+    """Return the columns that are called like the classes, in their order; nothing where not."""
+    for cut in (list, lambda group: [bare_name(name) for name in group], class_names):
+        at = {folded(key): name for key, name in zip(cut(names), names, strict=True)}
+        keys = [folded(key) for key in cut(list(classes))]
+        if len(classes) > 1 and len(at) == len(names) and set(keys) <= set(at):
+            return [at[key] for key in keys]
+    return []

@@ -50,18 +50,8 @@ def decide(
 ) -> KindVerdict:
     """Return what the scores are.
 
-    Parameters
-    ----------
-    declared : ScoreKind or None
-        What the user said; checked against the values, never overruled.
-    hint : ScoreKind or None
-        What the key or header says.
-    survey : Survey
-        The values.
-    shape : KindEvidence
-        Columns and form of the labels.
-    name : str
-        The key or columns, for messages.
+    `declared` is what the user said, checked against the values and never overruled; `hint` is what
+    the key or header says, which messages call `name`.
 
     Raises
     ------

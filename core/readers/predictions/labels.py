@@ -148,7 +148,13 @@ def read_labels(entry: Entry, classes: Classes, row_name: RowName) -> Labels:
 def _whole(flat: Entry, row_name: RowName) -> Int:
     if flat.dtype.kind == "f":
         for rows in row_chunks(flat.size, 1):
-            _check_whole(flat[rows], rows.start, row_name)
+            part = flat[rows].astype(np.float64)
+            exact = np.isfinite(part) & (np.abs(part) < 2**53)
+            bad = np.flatnonzero(~(exact & (part == np.floor(part))))
+            if bad.size:
+                value, location = part[bad[0]], row_name(rows.start + int(bad[0]))
+                what = f"Label {'NaN' if np.isnan(value) else f'{value:g}'} is not a whole number"
+                raise Refused("LABEL_NOT_INTEGER", what, "give class numbers from 0", location)
     if flat.dtype == np.uint64 and flat.size and int(flat.max()) >= 2**63:
         row = int(np.flatnonzero(flat >= np.uint64(2**63))[0])  # as int64 it would turn negative
         what = f"Label {flat[row]} is beyond every number of classes"
@@ -158,17 +164,6 @@ def _whole(flat: Entry, row_name: RowName) -> Int:
     whole: Int = empty(flat.shape, np.int64)
     whole[:] = flat
     return whole
-
-
-def _check_whole(part: Entry, start: int, row_name: RowName) -> None:
-    """Refuse labels, from a row on, that are no whole numbers."""
-    numbers = part.astype(np.float64)
-    bad = ~(np.isfinite(numbers) & (np.abs(numbers) < 2**53) & (numbers == np.floor(numbers)))
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        shown = "NaN" if np.isnan(numbers[row]) else f"{numbers[row]:g}"
-        what = f"Label {shown} is not a whole number"
-        raise Refused("LABEL_NOT_INTEGER", what, "give class numbers from 0", row_name(start + row))
 
 
 def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
@@ -323,9 +318,8 @@ def _named(flat: Entry, classes: Classes, row_name: RowName) -> Labels:
     cells = [str(cell).strip() for cell in flat.tolist()]
     blank = next((i for i, cell in enumerate(cells) if not cell), None)
     if blank is not None:
-        raise Refused(
-            "LABEL_NOT_INTEGER", "An empty label", "fill in or remove the row", row_name(blank)
-        )
+        what = "An empty label"
+        raise Refused("LABEL_NOT_INTEGER", what, "fill in or remove the row", row_name(blank))
     names, distinct = classes.names, sorted(set(cells))
     for key in (str, str.casefold, folded):
         at = {key(name.strip()): index for index, name in enumerate(names)}

@@ -25,6 +25,7 @@ MODELS = {  # what a column of scores is named for where it is not its event
 }  # fmt: skip
 MODEL_PARTS = ("bert", "boost", "classifier", "forest", "former", "model", "net", "regression")
 NUMBER = re.compile(r"[+-]?\d{1,17}")
+DENIAL = re.compile(r"(?i)(?:no|non|not|without|kein|keine|sans)[\W_]+(.+)")
 CLOSING = ")]% "
 SCORE_WORDS = {*KINDS, *SCORES}
 ENDS = {*KINDS, *SCORES, *PREDICTED, *LABELS, "p", "pr", "class", "of", "is", "mean"} - {"z"}
@@ -112,7 +113,8 @@ def meanings(names: Sequence[str]) -> list[int] | None:
     if len(names) != 2:
         return None
     polarities = [polarity(name) for name in names]
-    denied = [_denied(name) for name in names]
+    denials = [DENIAL.fullmatch(name.strip()) for name in names]
+    denied = [folded(denial[1]) if denial else "" for denial in denials]  # tumour, of no tumour
     shared = common_prefix(list(names))
     rests = [name[len(shared) :] for name in names]  # of BAD0 and BAD1, tested_negative; no T1, TN
     cut = shared[-1:].isalpha() and rests[0].isdigit() and rests[1].isdigit()
@@ -129,12 +131,6 @@ def meanings(names: Sequence[str]) -> list[int] | None:
         if meaning is not None and polarities[1 - k] is None and len(names[k].strip()) > 1:
             return [meaning, 1 - meaning] if k == 0 else [1 - meaning, meaning]
     return None
-
-
-def _denied(name: str) -> str:
-    """Return what a name denies, as tumour of no tumour; else nothing."""
-    cut = re.fullmatch(r"(?i)(?:no|non|not|without|kein|keine|sans)[\W_]+(.+)", name.strip())
-    return folded(cut[1]) if cut else ""
 
 
 def by_meaning(names: Sequence[str], others: Sequence[str]) -> list[int] | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from core.errors import Notice, Refused
@@ -204,7 +204,7 @@ class ReadResult:
     notices: tuple[Notice, ...]
     inspection: Inspection
     recipe: ReadOptions
-    digest: str = field(default="")
+    digest: str = ""
 
     @property
     def chosen_split(self) -> str:

@@ -255,12 +255,6 @@ def _text_role(name: str, words: set[str], entry: Entry) -> tuple[Role, ScoreKin
     return (Role.IDS if words & IDS else Role.UNUSED), None
 
 
-def _exceeds_spread(entry: Entry) -> bool:
-    """Whether probabilities go where no standard deviation of any does: beyond one half."""
-    flat = entry.ndim == 1 and entry.dtype.kind == "f" and entry.size > 0
-    return flat and bool(0.5 < entry.max() <= 1.0 and entry.min() >= 0.0)
-
-
 def _number_role(words: set[str], entry: Entry) -> tuple[Role, ScoreKind | None]:
     flat = entry.ndim == 1 or (entry.ndim == 2 and entry.shape[1] == 1)
     whole = entry.dtype.kind in "biu"
@@ -268,9 +262,12 @@ def _number_role(words: set[str], entry: Entry) -> tuple[Role, ScoreKind | None]
     kind = kind_of(words)
     if says_correct(words, entry):
         return Role.CORRECT, None
-    spread = words & BOUNDS or not (kind and _exceeds_spread(entry))
-    if words & SPREAD and not words & LABELS and spread:
-        return Role.ASIDE, None
+    if words & SPREAD and not words & LABELS:
+        # Probabilities go where no standard deviation of any does: beyond one half.
+        beyond = entry.ndim == 1 and entry.dtype.kind == "f" and entry.size > 0
+        beyond = beyond and bool(0.5 < entry.max() <= 1.0 and entry.min() >= 0.0)
+        if words & BOUNDS or not (kind and beyond):
+            return Role.ASIDE, None
     if words & CONFIDENCE and flat:
         return Role.CONFIDENCE, None
     if kind is not None:

@@ -156,9 +156,8 @@ def _check_finite(
     empty = np.flatnonzero(np.isneginf(block).all(axis=1))
     if empty.size:
         location = row_name(start + int(empty[0]))
-        raise Refused(
-            "NONFINITE", "A row holds -infinity only", "give each row one finite score", location
-        )
+        what = "A row holds -infinity only"
+        raise Refused("NONFINITE", what, "give each row one finite score", location)
 
 
 def _digits(matrix: npt.NDArray[np.floating]) -> int | None:

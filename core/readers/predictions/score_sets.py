@@ -20,14 +20,7 @@ def logits_of_two(
 ) -> str:
     """Return the name of the logits, where probabilities beside them say the same.
 
-    Parameters
-    ----------
-    named : mapping of str to ScoreKind
-        Two sets of scores: logits, and probabilities or sigmoid scores.
-    matrices : mapping of str to array
-        Their values.
-    keys : mapping of str to str
-        What picks each with --scores-key.
+    `keys` say what picks each of the two with --scores-key.
 
     Raises
     ------

@@ -1,7 +1,6 @@
 """Stated confidences: one score a row beside the answer, or beside whether it was right."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -85,9 +84,7 @@ def worded(contents: Contents) -> dict[str, tuple[str, ...]]:
 
 
 def check_agreement(
-    answers: Entry,
-    labels: tuple[str, Entry],
-    correct: tuple[str, npt.NDArray[np.bool_] | None],
+    answers: Entry, labels: tuple[str, Entry], correct: tuple[str, npt.NDArray[np.bool_] | None]
 ) -> None:
     """Ask where a column of correctness disagrees with answers and labels.
 
@@ -144,7 +141,12 @@ def kind_beside_answer(
     if class_at(stated_word(name), classes) is not None and len(classes) == 2:
         return ScoreKind.PROBABILITIES
     confident = float(scores.min()) >= 1.0 / max(2, len(classes)) - ROUNDING
-    divided = len(classes) == 2 and _divides(scores, answer_texts, classes)
+    divided = len(classes) == 2
+    if divided and len(set(answer_texts)) > 1:
+        # All answers of one class lie above those of the other, the affirming one on top.
+        upper, meant = upper_answer(scores, text_array(list(answer_texts))), meanings(classes)
+        places = [folded(word) for word in classes]
+        divided = bool(upper) and (meant is None or meant[places.index(folded(upper))] == 1)
     if named and (confident or len(classes) > 2):  # called a confidence, and may be one
         return ScoreKind.CONFIDENCE
     if confident != divided and not named:
@@ -158,18 +160,6 @@ def kind_beside_answer(
             f"{name} goes down to {float(scores.min()):.3g} beside {len(classes)} classes: {least}"
         )
     raise undecided(what, *choices)
-
-
-def _divides(scores: Entry, answer_texts: Sequence[str], classes: Sequence[str]) -> bool:
-    """Whether all answers of one class lie above those of the other, the affirming one on top."""
-    if len(set(answer_texts)) < 2:
-        return True
-    upper, meant = upper_answer(scores, text_array(list(answer_texts))), meanings(classes)
-    return bool(upper) and (meant is None or meant[_place(upper, classes)] == 1)
-
-
-def _place(answer: str, classes: Sequence[str]) -> int:
-    return next(k for k, name in enumerate(classes) if folded(name) == folded(answer))
 
 
 def upper_answer(scores: Entry, answers: Entry) -> str:

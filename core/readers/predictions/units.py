@@ -100,11 +100,6 @@ def log_units(scores: Scores) -> Units | None:
     A model that is sure of every row sums to about one with any base: then it is the natural one.
 
     Rounded or cut off, they sum to one only about; with another base no row would come near it.
-
-    Parameters
-    ----------
-    scores : (N, K) float
-        At least two columns.
     """
     if scores.ndim != 2 or scores.shape[1] < 2:
         return None
@@ -138,10 +133,8 @@ def could_be_twice(scores: Scores) -> bool:
     """Whether rows could be a softmax of probabilities: none is above e : 1 : ... : 1."""
     if scores.ndim != 2:
         return False
-    return all(_could_be_twice(scores[rows]) for rows in row_chunks(*scores.shape))
-
-
-def _could_be_twice(block: Scores) -> bool:
-    once = _once(block.astype(np.float64))
-    within = np.isfinite(once).all() and once.min() >= -ROUNDING and once.max() <= 1.0 + ROUNDING
-    return bool(within)
+    for rows in row_chunks(*scores.shape):
+        once = _once(scores[rows].astype(np.float64))
+        if not np.isfinite(once).all() or once.min() < -ROUNDING or once.max() > 1.0 + ROUNDING:
+            return False
+    return True

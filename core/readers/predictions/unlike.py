@@ -6,20 +6,13 @@ import numpy as np
 
 from core.codes import RefusalCode
 from core.errors import Refused
-from core.readers.formats.contents import Contents, Entry, id_text, is_text, is_whole
+from core.readers.formats.contents import Contents, id_text, is_text, is_whole
 from core.readers.formats.encoding import is_number
 from core.readers.predictions.inspect import HEAD
 from core.readers.predictions.options import join_names
 from core.readers.predictions.parts import listed
 from core.readers.predictions.questions import Question, ReadChoice
-from core.readers.predictions.roles import (
-    METRICS,
-    QUALITY,
-    SCORES,
-    Role,
-    name_entry,
-    words_of,
-)
+from core.readers.predictions.roles import METRICS, QUALITY, SCORES, Role, name_entry, words_of
 from core.readers.predictions.stated_confidence import is_unit_list, worded
 
 # Names that only detections have together, each with scores of its own.
@@ -144,16 +137,13 @@ def _continuous(contents: Contents, refusal: Refused) -> str:
     if not refusal.code.startswith("LABEL"):
         return ""
     for name, entry in contents.entries.items():
-        if name_entry(name, entry).role is Role.LABELS and _is_scale(entry):
+        if name_entry(name, entry).role is not Role.LABELS or is_text(entry):
+            continue
+        fractions = entry.ndim == 1 and entry.dtype.kind == "f" and not is_whole(entry)
+        outside = fractions and (entry.min() < 0 or entry.max() > 1)  # or they may be soft labels
+        if outside and np.unique(entry).size > MANY:
             return f"A regression: {name} runs from {entry.min():.4g} to {entry.max():.4g}"
     return ""
-
-
-def _is_scale(entry: Entry) -> bool:
-    if is_text(entry) or entry.ndim != 1 or entry.dtype.kind != "f" or is_whole(entry):
-        return False
-    outside = entry.min() < 0 or entry.max() > 1  # within, they may be soft labels
-    return bool(outside and np.unique(entry).size > MANY)
 
 
 def _without_scores(contents: Contents) -> str:
@@ -183,14 +173,10 @@ def _percentages(contents: Contents) -> Refused | None:
     for name, entry in contents.entries.items():
         cells = entry.reshape(-1)[:HEAD].tolist() if is_text(entry) and entry.ndim else []
         marked = [i for i, cell in enumerate(cells) if cell.rstrip().endswith("%")]
-        if marked and all(_is_percentage(cell) for cell in cells):
+        bare = (cell.replace("%", "") for cell in cells)
+        if marked and all(is_number(number) or is_number(number, ",") for number in bare):
             what = f"{cells[marked[0]][:40]!r} is a percentage, not a plain number"
             remedy = "write all of them with a percent sign, or all as fractions"
             row = marked[0] // max(1, entry.size // len(entry))
             return Refused("PROB_RANGE", what, remedy, f"{contents.row(row)}, {name}")
     return None
-
-
-def _is_percentage(cell: str) -> bool:
-    number = cell.replace("%", "")
-    return is_number(number) or is_number(number, ",")

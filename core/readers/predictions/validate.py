@@ -134,8 +134,18 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
         masked = labels.ndim == 2 and bool(uncertain_notices)
         own = Labels(np.asarray(labels, np.int64)) if masked else _labels_of(labels, classes, part)
         settled = _answers_chosen(own, labels, options)
-        names = _shown_names(part, classes, settled)
-    _check_lengths(scores, settled.values, part)
+        # The file's own names of classes, else those that were given or stand in labels.
+        own_names = part.class_names if len(part.class_names) > 1 else ()
+        numbered = all(polarity(name) is None and name.isdecimal() for name in classes.names)
+        shown = own_names if classes.declared and numbered else settled.names
+        names = shown or classes.names
+    both, values = f"{part.scores_name} and {part.labels_name}", settled.values
+    if len(scores) != len(values):
+        what = f"The scores have {counted(len(scores), 'row')}, the labels {len(values)}"
+        raise Refused("LENGTH_MISMATCH", what, "give one label for each row", both)
+    if values.ndim == 2 and values.shape != scores.shape:
+        what = f"Scores are {scores.shape} and labels {values.shape}"
+        raise Refused("LENGTH_MISMATCH", what, "give one 0/1 label for each score", both)
     for column in (part.groups, part.weights, part.members):
         if column is not None and len(column.of_row) != len(scores):
             rows = counted(len(scores), "row")
@@ -229,16 +239,6 @@ def _classes(part: SplitArrays, columns: int, options: ReadOptions) -> Classes:
     )
 
 
-def _shown_names(part: SplitArrays, classes: Classes, labels: Labels) -> tuple[str, ...]:
-    """Return the file's own names of classes, else those that were given or stand in labels."""
-    own = part.class_names if len(part.class_names) > 1 else ()
-    if classes.declared and all(polarity(n) is None and n.isdecimal() for n in classes.names):
-        return own or classes.names
-    if labels.names:
-        return labels.names
-    return classes.names
-
-
 def _answers_chosen(labels: Labels, entry: Entry, options: ReadOptions) -> Labels:
     """Return rows of 0/1 as the user says: one class each, or any number of them."""
     if options.answers is AnswersPerRow.MANY and labels.one_hot:
@@ -272,9 +272,9 @@ def _refuse_undeclared(scores: npt.NDArray[np.floating], part: SplitArrays) -> N
     """Refuse what only looks like scores: decisions, and the sorted first of a longer row."""
     if len(scores) < MANY_ROWS:
         return
-    chunks = list(row_chunks(len(scores), max(1, scores[0].size)))
+    blocks = [scores[rows] for rows in row_chunks(len(scores), max(1, scores[0].size))]
     varied = scores.min() < scores.max() or scores.ndim == 1
-    if varied and all(_decided(scores[rows]) for rows in chunks):
+    if varied and all(np.all((b == 0) | (b == 1)) or np.all(np.abs(b) == 1) for b in blocks):
         each = f"{scores.min():g}" + (" or 1" if scores.min() < scores.max() else "")
         what = f"Every score is {each}: decisions, which state no confidence"
         choice = ReadChoice(
@@ -285,8 +285,8 @@ def _refuse_undeclared(scores: npt.NDArray[np.floating], part: SplitArrays) -> N
         raise Question(Refused("DTYPE", what, remedy, part.scores_name), choices)
     if scores.ndim != 2 or scores.shape[1] < 3:
         return
-    falls = all(bool(np.all(np.diff(scores[rows], axis=1) <= 0)) for rows in chunks)
-    rises = all(bool(np.all(np.diff(scores[rows], axis=1) >= 0)) for rows in chunks)
+    falls = all(bool(np.all(np.diff(block, axis=1) <= 0)) for block in blocks)
+    rises = all(bool(np.all(np.diff(block, axis=1) >= 0)) for block in blocks)
     if falls != rises:  # both where every column has the same score, which is told elsewhere
         what = "The scores of every row are sorted, so columns are ranks and not classes"
         remedy = "give all classes in one order that is the same for every row"
@@ -295,10 +295,6 @@ def _refuse_undeclared(scores: npt.NDArray[np.floating], part: SplitArrays) -> N
             "classes in one order, which every row happens to follow", {"scores": kind}
         )
         raise Question(Refused("CLASSES", what, remedy, part.scores_name), (choice,))
-
-
-def _decided(block: npt.NDArray[np.floating]) -> bool:
-    return bool(np.all((block == 0) | (block == 1)) or np.all(np.abs(block) == 1))
 
 
 def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tuple[Notice, ...]]:
@@ -346,16 +342,27 @@ def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, t
     hint = options.scores or part.kind
     wide = members.astype(np.float64)
     logits = hint is ScoreKind.LOGITS or (hint is None and not _in_unit(wide))
-    separate = of_event or wide.shape[2] == 1 or _many(labels, options)
-    if separate:
-        mean, differ = _mean_of_events(wide, logits=logits)
-        mean = mean[:, 0] if mean.shape[1:] == (1,) else mean
+    # Any number of the columns may be true in a row, so that each speaks for itself.
+    many = labels.ndim == 2 and labels.shape[1] > 1 and options.answers is not AnswersPerRow.ONE
+    if many and options.answers is None and is_binary(labels):
+        many = not np.all(labels.astype(np.int64).sum(axis=1) == 1)
+    separate = of_event or wide.shape[2] == 1 or many
+    # A member differs where it is on another side of one half, or answers another class.
+    mean: Float
+    if separate and logits:  # log-odds of the mean probability
+        true, false = (np.logaddexp.reduce(log_sigmoid(x), axis=0) for x in (wide, -wide))
+        mean, differ = true - false, (wide > 0.0) != (true > false)
+    elif separate:
+        mean = wide.mean(axis=0)
+        differ = (wide > 0.5) != (mean > 0.5)
     else:
         if logits:
             wide = np.exp(log_softmax(wide.reshape(-1, wide.shape[-1])).reshape(wide.shape))
         mean = wide.mean(axis=0)
         differ = wide.argmax(axis=2) != mean.argmax(axis=1)
         mean = np.log(mean) if logits else mean
+    if separate and mean.shape[1:] == (1,):
+        mean = mean[:, 0]
     of_row = np.moveaxis(_floats(members[..., None] if of_event else members), 0, 1)
     part = replace(part, members=Members(name or "scores", of_row), scores=mean)
     text = f"the mean probabilities of the {count} members of {name} are audited, and the members"
@@ -386,26 +393,6 @@ def _of_event(members: Entry, part: SplitArrays, options: ReadOptions) -> bool:
 
 def _in_unit(scores: Entry) -> bool:
     return bool(scores.min() >= 0 and scores.max() <= 1)
-
-
-def _many(labels: Entry, options: ReadOptions) -> bool:
-    """Whether any number of the columns is true in a row, so that each speaks for itself."""
-    if labels.ndim != 2 or labels.shape[1] < 2 or options.answers is AnswersPerRow.ONE:
-        return False
-    one_hot = is_binary(labels) and bool(np.all(labels.astype(np.int64).sum(axis=1) == 1))
-    return options.answers is AnswersPerRow.MANY or not one_hot
-
-
-def _mean_of_events(wide: Float, *, logits: bool) -> tuple[Float, Bool]:
-    """Return the mean of members' probabilities, as log-odds where they have these.
-
-    Also where a member is on another side of one half than the mean is.
-    """
-    if not logits:
-        mean = wide.mean(axis=0)
-        return mean, (wide > 0.5) != (mean > 0.5)
-    true, false = (np.logaddexp.reduce(log_sigmoid(sign * wide), axis=0) for sign in (1.0, -1.0))
-    return true - false, (wide > 0.0) != (true > false)
 
 
 def _certain(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tuple[Notice, ...]]:
@@ -475,7 +462,14 @@ def labelled(
     )
     if options.uncertain is not Uncertain.LEAVE_OUT or not together:
         return parts, ()
-    named = {part.split: _labelled(part) for part in parts}
+    named: dict[str, Bool] = {}  # which findings are known in some row that counts
+    for part in parts:
+        numbers = None if part.labels is None else with_gaps(part.labels)
+        counts = slice(None) if part.weights is None else part.weights.of_row > 0.0
+        known = np.ones(part.scores.shape[1], dtype=np.bool_)
+        if numbers is not None:
+            known = np.asarray((numbers[counts] >= 0.0).any(axis=0))
+        named[part.split] = known
     has = np.logical_and.reduce(list(named.values()))
     if has.all():
         return parts, ()
@@ -499,15 +493,6 @@ def labelled(
     return cut, (Notice(NoticeCode.UNCERTAIN, text),)
 
 
-def _labelled(part: SplitArrays) -> Bool:
-    """Return which findings are known in some row that counts."""
-    numbers = None if part.labels is None else with_gaps(part.labels)
-    if numbers is None:
-        return np.ones(part.scores.shape[1], dtype=np.bool_)
-    counts = slice(None) if part.weights is None else part.weights.of_row > 0.0
-    return np.asarray((numbers[counts] >= 0.0).any(axis=0))
-
-
 def _oriented(part: SplitArrays, labels: Entry) -> tuple[Entry, Entry, tuple[Notice, ...]]:
     """Make rows samples: an array with one column for each label was stored the other way."""
     scores = part.scores
@@ -517,35 +502,24 @@ def _oriented(part: SplitArrays, labels: Entry) -> tuple[Entry, Entry, tuple[Not
         return scores, labels, ()
     rows, columns = scores.shape
     if labels.shape == (columns, rows) and rows != columns:
-        return _turned(part, scores, labels)
+        # Shapes mirror each other: samples are many.
+        name = part.labels_name if rows > columns else part.scores_name
+        text = f"{part.scores_name} is {rows} x {columns} beside {part.labels_name} of"
+        text += f" {columns} x {rows}; {name} was transposed"
+        notices = (Notice(NoticeCode.ORIENTATION, text),)
+        return (scores, labels.T, notices) if rows > columns else (scores.T, labels, notices)
     if labels.shape == (rows, columns) and rows < columns and _one_hot_columns(labels):
-        text = (
-            f"{part.scores_name} and {part.labels_name} are {rows} x {columns}: columns are samples"
-        )
-        notice = Notice(NoticeCode.ORIENTATION, f"{text}; both were transposed")
-        return scores.T, labels.T, (notice,)
+        text = f"{part.scores_name} and {part.labels_name} are {rows} x {columns}: columns are"
+        text += " samples; both were transposed"
+        return scores.T, labels.T, (Notice(NoticeCode.ORIENTATION, text),)
     if rows != len(labels) == columns:
-        text = (
-            f"{part.scores_name} is {rows} x {columns} with {columns} labels: columns are samples"
-        )
-        return scores.T, labels, (Notice(NoticeCode.ORIENTATION, f"{text}; it was transposed"),)
+        text = f"{part.scores_name} is {rows} x {columns} with {columns} labels: columns are"
+        text += " samples; it was transposed"
+        return scores.T, labels, (Notice(NoticeCode.ORIENTATION, text),)
     if rows == columns:
         text = f"{part.scores_name} is {rows} x {columns}: rows were taken as samples"
         return scores, labels, (Notice(NoticeCode.ORIENTATION, text),)
     return scores, labels, ()
-
-
-def _turned(
-    part: SplitArrays, scores: Entry, labels: Entry
-) -> tuple[Entry, Entry, tuple[Notice, ...]]:
-    """Turn scores or labels, whose shapes mirror each other, so that samples are many."""
-    rows, columns = scores.shape
-    name = part.labels_name if rows > columns else part.scores_name
-    text = (
-        f"{part.scores_name} is {rows} x {columns} beside {part.labels_name} of {columns} x {rows}"
-    )
-    notices = (Notice(NoticeCode.ORIENTATION, f"{text}; {name} was transposed"),)
-    return (scores, labels.T, notices) if rows > columns else (scores.T, labels, notices)
 
 
 def _refuse_lying(scores: Entry, labels: Entry, part: SplitArrays, options: ReadOptions) -> None:
@@ -598,17 +572,6 @@ def _check_shape(scores: Entry, options: ReadOptions, part: SplitArrays) -> None
         raise Question(Refused("CLASSES", what, remedy, location), tuple(choices))
 
 
-def _check_lengths(scores: Entry, labels: Int, part: SplitArrays) -> None:
-    if len(scores) != len(labels):
-        what = f"The scores have {counted(len(scores), 'row')}, the labels {len(labels)}"
-        location = f"{part.scores_name} and {part.labels_name}"
-        raise Refused("LENGTH_MISMATCH", what, "give one label for each row", location)
-    if labels.ndim == 2 and labels.shape != scores.shape:
-        what = f"Scores are {scores.shape} and labels {labels.shape}"
-        location = f"{part.scores_name} and {part.labels_name}"
-        raise Refused("LENGTH_MISMATCH", what, "give one 0/1 label for each score", location)
-
-
 def _floats(scores: Entry) -> npt.NDArray[np.floating]:
     """Whole numbers become floats that hold them exactly; floats stay as they are."""
     if scores.dtype.kind == "f":
@@ -623,17 +586,12 @@ def _top_label(part: SplitArrays, labels: Entry) -> tuple[Int, Labels, tuple[str
         what = f"The answers have {counted(part.predicted.size, 'row')}, the labels {labels.size}"
         raise Refused("LENGTH_MISMATCH", what, "give one label for each row", part.labels_name)
     both = [part.predicted.reshape(-1), labels.reshape(-1)]
-    if any(is_text(column) for column in both):
-        return _named_answers([id_text(column).tolist() for column in both], part)
-    values = [read_labels(column, Classes(columns=ANY_CLASS), part.row).values for column in both]
-    return values[0], Labels(values[1]), ()
-
-
-def _named_answers(
-    columns: list[list[object]], part: SplitArrays
-) -> tuple[Int, Labels, tuple[str, ...]]:
-    """Return answers and labels as numbers; case, signs and the spelling of yes and no aside."""
-    cells = [[str(value).strip() for value in column] for column in columns]
+    if not any(is_text(column) for column in both):
+        classes = Classes(columns=ANY_CLASS)
+        predicted, truth = (read_labels(column, classes, part.row).values for column in both)
+        return predicted, Labels(truth), ()
+    # Case, signs and the spelling of yes and no aside.
+    cells = [[str(value).strip() for value in id_text(column).tolist()] for column in both]
     blank = next((i for i, cell in enumerate(cells[1]) if not cell), None)
     if blank is not None:
         what = "An empty label"
@@ -646,9 +604,9 @@ def _named_answers(
     spelled = {folded(cell): cell for column in cells[::-1] for cell in dict.fromkeys(column)}
     keys = aligned(*cells)
     # Answers and labels that share no name would all count as wrong.
-    answers, labels = (set(column) for column in keys)
-    if len(keys[0]) >= MANY_ROWS and not answers & labels and labels != {folded(ANOTHER)}:
-        what = f"Answers ({listed(sorted(answers))}) and labels ({listed(sorted(labels))})"
+    mine, theirs = (set(column) for column in keys)
+    if len(keys[0]) >= MANY_ROWS and not mine & theirs and theirs != {folded(ANOTHER)}:
+        what = f"Answers ({listed(sorted(mine))}) and labels ({listed(sorted(theirs))})"
         remedy = "write both alike"
         raise Refused("CLASSES", f"{what} have no name in common", remedy, part.labels_name)
     spelled |= {key: key for key in {*keys[0], *keys[1]} - spelled.keys()}  # 2 of LABEL_2
@@ -665,25 +623,24 @@ def united(parts: list[SettledSplit]) -> list[SettledSplit]:
     all_names = sorted({name for part in parts for name in part.class_names})
     if all_names:  # a single class cannot be told from another one
         names = tuple(all_names) if len(all_names) > 1 else (*all_names, "other")
-        return [_renumbered(part, names) if part.class_names else part for part in parts]
+        at = {name: index for index, name in enumerate(names)}
+        out = []
+        for part in parts:
+            place = np.array([at[name] for name in part.class_names], dtype=np.int64)
+            if part.class_names:  # its classes in the order of `names`
+                predicted, truth = (place[column] for column in _stated(part))
+                labels = replace(part.labels, values=truth)
+                part = replace(part, predicted=predicted, labels=labels, class_names=names)
+            out.append(part)
+        return out
     highest = max(int(column.max()) for part in parts for column in _stated(part))
     names = tuple(str(k) for k in range(max(2, highest + 1)))
     return [replace(part, class_names=names) for part in parts]
 
 
 def _stated(part: SettledSplit) -> tuple[Int, Int]:
-    """Answers and labels of a top-label part."""
     assert part.predicted is not None
     return part.predicted, part.labels.values
-
-
-def _renumbered(part: SettledSplit, names: tuple[str, ...]) -> SettledSplit:
-    """Return a top-label part with its classes in the order of `names`."""
-    at = {name: index for index, name in enumerate(names)}
-    place = np.array([at[name] for name in part.class_names], dtype=np.int64)
-    predicted, labels = (place[column] for column in _stated(part))
-    moved = replace(part.labels, values=labels)
-    return replace(part, predicted=predicted, labels=moved, class_names=names)
 
 
 @dataclass(frozen=True)
@@ -777,10 +734,3 @@ def answers(ready: JudgedSplit) -> Outcomes:
         known = labels >= 0
         confidence, correct = confidence[known], correct[known]
     return Outcomes(confidence.reshape(-1), correct.reshape(-1))
-
-
-def renamed(prepared: SettledSplit, several: bool) -> tuple[Notice, ...]:
-    """Return the notices of a part, with its name in front when there are several."""
-    if not several:
-        return prepared.notices
-    return tuple(replace(n, text=f"{prepared.part.split}: {n.text}") for n in prepared.notices)
