@@ -75,8 +75,15 @@ def read_boxes_file(source: FileBytes) -> BoxList:
         BOX_COLUMNS: a column is missing. BOX_RANGE: a box that is no number, not finite, empty or
         outside its film. TABLE_SIZE. Any other code of `core.readers.tables.columns`.
     """
-    table = read_columns_file(FileBytes.of_bytes(source.name, _without_tail(source.data)))
-    names = {_folded(name): name for name in table.columns}
+    # NIH's list has empty columns at the end of each line; one is dropped by the reader of tables.
+    text = bytes(source.data)
+    first = re.match(rb"[^\r\n]*?(,*)[ \t]*(?=[\r\n]|$)", text)
+    tail = len(first[1]) if first is not None else 0
+    if tail > 1:
+        text = re.sub(rb"(?m),{%d}[ \t]*(?=\r?$)" % tail, b"", text)
+    table = read_columns_file(FileBytes.of_bytes(source.name, text))
+    plain = {name: name.strip().casefold() for name in table.columns}
+    names = {NAMES.get(word, word): name for name, word in plain.items()}
     missing = [name for name in WANTED if name not in names]
     if missing:
         what = f"No column {missing[0]}; columns: {listed(list(table.columns))}"
@@ -86,21 +93,6 @@ def read_boxes_file(source: FileBytes) -> BoxList:
         raise Refused("TABLE_SIZE", what, "keep the boxes of these films")
     boxes = tuple(_box(table, names, row) for row in range(len(table.ids)))
     return BoxList(boxes, table.notices)
-
-
-def _without_tail(data: memoryview) -> bytes:
-    """Return the text without the empty columns at the end of each line of NIH's list."""
-    text = bytes(data)
-    first = re.match(rb"[^\r\n]*?(,*)[ \t]*(?=[\r\n]|$)", text)
-    tail = len(first[1]) if first is not None else 0
-    if tail < 2:  # one is dropped by the reader of tables
-        return text
-    return re.sub(rb"(?m),{%d}[ \t]*(?=\r?$)" % tail, b"", text)
-
-
-def _folded(name: str) -> str:
-    plain = name.strip().casefold()
-    return NAMES.get(plain, plain)
 
 
 def _box(table: TextColumns, names: dict[str, str], row: int) -> Box:
@@ -122,16 +114,7 @@ def _box(table: TextColumns, names: dict[str, str], row: int) -> Box:
         raise _outside(what, location)
     if not cell("image") or not cell("finding"):
         raise Refused("BOX_RANGE", "A box without a film or a finding", LAYOUT, location)
-    return Box(
-        image=cell("image"),
-        finding=finding_name(cell("finding")),
-        x=x,
-        y=y,
-        w=w,
-        h=h,
-        width=width,
-        height=height,
-    )
+    return Box(cell("image"), finding_name(cell("finding")), x, y, w, h, width, height)
 
 
 def _number(cell: str, name: str, location: str) -> float:

@@ -97,16 +97,8 @@ def match(
     Names count as the same when they are equal; else without folders; else without folders and
     suffix. The column is taken in which most rows of the run are found.
 
-    Parameters
-    ----------
-    table : TextColumns
-    row_ids : sequence of str
-        Names of the run's rows; empty where they have none.
-    n_rows : int
-        Rows of the run.
-    in_order : bool
-        The user says that the rows of both come in the same order. Without names there is no
-        other way.
+    `row_ids` are empty where the run names no rows. `in_order` says that the rows of both come in
+    the same order; without names there is no other way.
 
     Raises
     ------
@@ -115,43 +107,49 @@ def match(
         rows.
     """
     if in_order or not row_ids:
-        return _by_order(table, n_rows)
-    best = max(_trials(table, row_ids), key=lambda trial: trial.n_matched)
-    if best.n_matched < len(set(best.cut_ids)):
-        known = set(best.known)
-        missing = [
-            name for name, key in zip(row_ids, best.cut_ids, strict=True) if key not in known
-        ]
-        what = f"{len(missing):,} of {n_rows:,} rows are not in column {best.name!r}"
-        what = what if best.n_matched else f"None of {n_rows:,} rows is named in any column"
-        remedy = "add these rows, or say that both files are in the same order"
-        raise Refused("LENGTH_MISMATCH", f"{what}: {listed(missing)}", remedy)
-    return _by_name(table, best)
-
-
-@dataclass(frozen=True)
-class _NameTrial:
-    """One column, with names cut in one way."""
-
-    name: str
-    cut_ids: Sequence[str]
-    known: Sequence[str]
-    n_matched: int
-
-
-def _trials(table: TextColumns, row_ids: Sequence[str]) -> list[_NameTrial]:
-    """Return all columns by the first way of cutting names in which some column has all rows."""
-    tried: list[_NameTrial] = []
+        if len(table.ids) != n_rows:
+            what = f"The table has {len(table.ids):,} rows, the run {n_rows:,}"
+            remedy = "name the rows in both, or give one line for each row in the same order"
+            raise Refused("LENGTH_MISMATCH", what, remedy)
+        return MatchedTable(
+            table.columns, None, f"all {n_rows:,} rows were taken in the table's order"
+        )
+    # All columns by the first way of cutting names in which some column has all rows.
+    tried: list[tuple[int, str, list[str], list[str]]] = []  # the number of rows first
     for cut in CUTS:
         cut_ids = [cut(name) for name in row_ids]
         if len(set(cut_ids)) < len(set(row_ids)):
             continue  # cut that short, two rows would have one name
         for name, column in table.columns.items():
-            known = [cut(cell) for cell in column]
-            tried.append(_NameTrial(name, cut_ids, known, len(set(cut_ids) & set(known))))
-        if max(trial.n_matched for trial in tried) == len(set(cut_ids)):
+            cells = [cut(cell) for cell in column]
+            tried.append((len(set(cut_ids) & set(cells)), name, cut_ids, cells))
+        if max(n for n, *_ in tried) == len(set(cut_ids)):
             break
-    return tried
+    n_matched, best, cut_ids, cells = max(tried, key=lambda trial: trial[0])
+    if n_matched < len(set(cut_ids)):
+        known = set(cells)
+        missing = [name for name, key in zip(row_ids, cut_ids, strict=True) if key not in known]
+        what = f"{len(missing):,} of {n_rows:,} rows are not in column {best!r}"
+        what = what if n_matched else f"None of {n_rows:,} rows is named in any column"
+        remedy = "add these rows, or say that both files are in the same order"
+        raise Refused("LENGTH_MISMATCH", f"{what}: {listed(missing)}", remedy)
+    ids = set(cut_ids)
+    counts = Counter(name for name in cells if name in ids)
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        what = f"{counted(len(twice), 'row')} of the run occur more than once in {best!r}"
+        raise Refused("LENGTH_MISMATCH", f"{what}: {listed(twice)}", "keep one line for each row")
+    at = {name: row for row, name in enumerate(cells)}
+    rows = [at[name] for name in cut_ids]
+    columns = {
+        name: tuple(column[row] for row in rows)
+        for name, column in table.columns.items()
+        if name != best
+    }
+    description = f"all {len(rows):,} rows were found by column {best}"
+    extra = len(cells) - len(ids)
+    description += f"; {extra:,} more rows of the table were left out" if extra else ""
+    return MatchedTable(columns, best, description)
 
 
 def _base(name: str) -> str:
@@ -164,31 +162,3 @@ def _stem(name: str) -> str:
 
 
 CUTS: Final[tuple[Callable[[str], str], ...]] = (str.strip, _base, _stem)
-
-
-def _by_name(table: TextColumns, trial: _NameTrial) -> MatchedTable:
-    ids = set(trial.cut_ids)
-    counts = Counter(name for name in trial.known if name in ids)
-    twice = [name for name, count in counts.items() if count > 1]
-    if twice:
-        what = f"{counted(len(twice), 'row')} of the run occur more than once in {trial.name!r}"
-        raise Refused("LENGTH_MISMATCH", f"{what}: {listed(twice)}", "keep one line for each row")
-    at = {name: row for row, name in enumerate(trial.known)}
-    rows = [at[name] for name in trial.cut_ids]
-    columns = {
-        name: tuple(column[row] for row in rows)
-        for name, column in table.columns.items()
-        if name != trial.name
-    }
-    description = f"all {len(rows):,} rows were found by column {trial.name}"
-    extra = len(trial.known) - len(ids)
-    description += f"; {extra:,} more rows of the table were left out" if extra else ""
-    return MatchedTable(columns, trial.name, description)
-
-
-def _by_order(table: TextColumns, n_rows: int) -> MatchedTable:
-    if len(table.ids) != n_rows:
-        what = f"The table has {len(table.ids):,} rows, the run {n_rows:,}"
-        remedy = "name the rows in both, or give one line for each row in the same order"
-        raise Refused("LENGTH_MISMATCH", what, remedy)
-    return MatchedTable(table.columns, None, f"all {n_rows:,} rows were taken in the table's order")

@@ -78,67 +78,6 @@ def read_history(source: FileBytes) -> HistoryFile:
     else:
         what = f"The content is {form}, a history of bins is CSV, JSON or Parquet"
         raise Refused("FORMAT_UNKNOWN", what, "unpack it, or save it as one of these")
-    return _history(columns, notices)
-
-
-def _too_large(what: str) -> Refused:
-    return Refused("TABLE_SIZE", f"A history of {what} are read", "leave out epochs")
-
-
-def _known(names: Iterable[str]) -> tuple[dict[str, str], list[Notice]]:
-    """Return the file's own name of each column that is known, and what is left aside."""
-    folded: dict[str, str] = {}
-    for name in names:
-        folded_name = name.strip().casefold()
-        if folded_name in folded:
-            what = f"Two columns are called {folded_name[:60]!r}"
-            raise Refused("CSV_HEADER", what, "give every column its own name")
-        folded[folded_name] = name
-    missing = [name for name in COLUMNS if name not in folded and name not in OPTIONAL]
-    if missing:
-        column_names = listed(list(folded.values())) or "none"
-        raise Refused("HISTORY_COLUMNS", f"No column {missing[0]}; columns: {column_names}", LAYOUT)
-    aside = [own for name, own in folded.items() if name not in COLUMNS]
-    notices = [Notice(NoticeCode.KEYS_GUESSED, f"not used: {listed(aside)}")] if aside else []
-    return {name: folded[name] for name in COLUMNS if name in folded}, notices
-
-
-def _numbers(name: str, entry: Entry, row: Row) -> Float:
-    """Return a column of a table as numbers, NaN where a cell is empty."""
-    if entry.dtype.kind == "b":
-        raise _no_number(name, str(entry[0]), row(0))
-    if not is_text(entry):
-        return entry.astype(np.float64)
-    cells = [str(cell).strip() for cell in entry.tolist()]
-    return np.array([_number(name, cell, index, row) for index, cell in enumerate(cells)])
-
-
-def _number(name: str, cell: str, index: int, row: Row) -> float:
-    if not cell or cell.lower() in MISSING:
-        return np.nan
-    plain = cell if "." in cell else cell.replace(",", ".")
-    if not (plain.isascii() and is_number(plain)):
-        raise _no_number(name, cell, row(index))
-    return float(plain)
-
-
-def _plain_numbers(name: str, column: list[object]) -> Float:
-    """Return a column of JSON as numbers, NaN where it is null."""
-    for index, value in enumerate(column):
-        if isinstance(value, bool) or not isinstance(value, int | float | None):
-            raise _no_number(name, json.dumps(value), f"row {index}")
-    try:
-        return np.array(column, np.float64)
-    except OverflowError as error:
-        raise Refused("DTYPE", f"A number in {name} beyond 64 bits", LAYOUT) from error
-
-
-def _no_number(name: str, cell: str, location: str) -> Refused:
-    what = f"{cell[:40]!r} in column {name} is not a number"
-    return Refused("DTYPE", what, "correct the cell", location)
-
-
-def _history(columns: Columns, notices: list[Notice]) -> HistoryFile:
     rows = len(columns["epoch"])
     if rows > MAX_ROWS:
         raise _too_large(f"{rows} rows, at most {MAX_ROWS}")
@@ -170,3 +109,59 @@ def _history(columns: Columns, notices: list[Notice]) -> HistoryFile:
     history = BinHistory(**arrays)  # which checks the gap that was given
     gap = np.nan_to_num(history.confidence - history.accuracy)
     return HistoryFile(replace(history, gap=gap), tuple(notices))
+
+
+def _too_large(what: str) -> Refused:
+    return Refused("TABLE_SIZE", f"A history of {what} are read", "leave out epochs")
+
+
+def _known(names: Iterable[str]) -> tuple[dict[str, str], list[Notice]]:
+    """Return the file's own name of each column that is known, and what is left aside."""
+    folded: dict[str, str] = {}
+    for name in names:
+        folded_name = name.strip().casefold()
+        if folded_name in folded:
+            what = f"Two columns are called {folded_name[:60]!r}"
+            raise Refused("CSV_HEADER", what, "give every column its own name")
+        folded[folded_name] = name
+    missing = [name for name in COLUMNS if name not in folded and name not in OPTIONAL]
+    if missing:
+        column_names = listed(list(folded.values())) or "none"
+        raise Refused("HISTORY_COLUMNS", f"No column {missing[0]}; columns: {column_names}", LAYOUT)
+    aside = [own for name, own in folded.items() if name not in COLUMNS]
+    notices = [Notice(NoticeCode.KEYS_GUESSED, f"not used: {listed(aside)}")] if aside else []
+    return {name: folded[name] for name in COLUMNS if name in folded}, notices
+
+
+def _numbers(name: str, entry: Entry, row: Row) -> Float:
+    """Return a column of a table as numbers, NaN where a cell is empty."""
+    if entry.dtype.kind == "b":
+        raise _no_number(name, str(entry[0]), row(0))
+    if not is_text(entry):
+        return entry.astype(np.float64)
+    cells = [str(cell).strip() for cell in entry.tolist()]
+    out = np.full(len(cells), np.nan)
+    for index, cell in enumerate(cells):
+        if not cell or cell.lower() in MISSING:
+            continue
+        plain = cell if "." in cell else cell.replace(",", ".")
+        if not (plain.isascii() and is_number(plain)):
+            raise _no_number(name, cell, row(index))
+        out[index] = float(plain)
+    return out
+
+
+def _plain_numbers(name: str, column: list[object]) -> Float:
+    """Return a column of JSON as numbers, NaN where it is null."""
+    for index, value in enumerate(column):
+        if isinstance(value, bool) or not isinstance(value, int | float | None):
+            raise _no_number(name, json.dumps(value), f"row {index}")
+    try:
+        return np.array(column, np.float64)
+    except OverflowError as error:
+        raise Refused("DTYPE", f"A number in {name} beyond 64 bits", LAYOUT) from error
+
+
+def _no_number(name: str, cell: str, location: str) -> Refused:
+    what = f"{cell[:40]!r} in column {name} is not a number"
+    return Refused("DTYPE", what, "correct the cell", location)

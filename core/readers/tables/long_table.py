@@ -99,7 +99,9 @@ def _wide(
         return None
     sums = np.allclose(grids[scores[0]].sum(axis=1), 1.0, atol=0.01)
     many = len(classes) > 2
-    stated = sums and any(_names_class(n, e, classes) for n, e in out.items() if n != name)
+    # A column may say, for each name, which class is true.
+    true_names = [n for n, e in out.items() if n != name and name_entry(n, e).role is Role.LABELS]
+    stated = sums and any({*id_text(out[n]).tolist()} <= {*classes} for n in true_names)
     if set(words_of(key)) & LABELS and not stated and (numbered or not many):
         return None  # the rows of a pair, each with its own label
     true = next(iter(flags.values()), None)
@@ -110,12 +112,6 @@ def _wide(
     elif true is not None or not sums or not (many or stated):
         return None
     return out | {f"score.{word}": grids[scores[0]][:, k] for word, k in column.items()}
-
-
-def _names_class(name: str, entry: Entry, classes: list[str]) -> bool:
-    """Whether a column says, for each name, which class is true."""
-    named = name_entry(name, entry).role is Role.LABELS
-    return named and set(id_text(entry).tolist()) <= set(classes)
 
 
 def of_epoch(contents: Contents, options: ReadOptions) -> Contents:

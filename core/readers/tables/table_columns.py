@@ -1,7 +1,7 @@
 """Columns of a table with their roles, settled step by step from names, choices and values."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -34,12 +34,8 @@ REMEDY = "name the columns of scores with --scores-key, as a list with commas"
 def pick_scores(columns: Mapping[str, Entry], classes: set[str]) -> tuple[list[str], bool]:
     """Return the columns of scores, and whether their names show that they belong together.
 
-    Parameters
-    ----------
-    columns : mapping of str to array
-        Columns of numbers without another role, at least one; one with a bad cell is text.
-    classes : set of str
-        Names of classes that the labels tell, in folded case.
+    Columns hold numbers without another role; one with a bad cell is text. `classes` are names that
+    the labels tell, in folded case.
 
     Raises
     ------
@@ -47,9 +43,23 @@ def pick_scores(columns: Mapping[str, Entry], classes: set[str]) -> tuple[list[s
         AMBIGUOUS_KEYS: some column may be no score.
     """
     names = list(columns)
-    counted = list(_counted(names))
     called = [name for name in names if name.strip().casefold() in classes]
-    families = [f for f in (*counted, called, *_alike(names)) if len(f) > 1]
+    alike: dict[str, list[str]] = {}  # by one beginning up to a separator
+    numbered: dict[str, dict[int, str]] = {}  # by what stands before their numbers
+    for name in names:
+        start = re.match(r"[^_\-.:]+[_\-.:]", name)
+        if start:
+            alike.setdefault(start[0], []).append(name)
+        end = re.fullmatch(r"(.*?)(\d{1,9})", name.strip())
+        if end:
+            numbered.setdefault(end[1], {})[int(end[2])] = name
+    # With all the numbers from 0, or from 1.
+    counted = [
+        list(by_number.values())
+        for by_number in numbered.values()
+        if sorted(by_number) in (list(range(len(by_number))), list(range(1, len(by_number) + 1)))
+    ]
+    families = [f for f in (*counted, called, *alike.values()) if len(f) > 1]
     named = any(len(family) == len(names) for family in families) or called == names
     if named or sum_to_one(columns, names):
         return names, named
@@ -70,28 +80,6 @@ def pick_scores(columns: Mapping[str, Entry], classes: set[str]) -> tuple[list[s
                 what = f"{name} is unlike the other columns of numbers ({listed(others)})"
                 raise ambiguous(what, REMEDY)
     return names, False
-
-
-def _counted(names: list[str]) -> Iterator[list[str]]:
-    """Columns with one beginning and all the numbers from 0, or from 1."""
-    by_prefix: dict[str, dict[int, str]] = {}
-    for name in names:
-        match = re.fullmatch(r"(.*?)(\d{1,9})", name.strip())
-        if match:
-            by_prefix.setdefault(match[1], {})[int(match[2])] = name
-    for numbered in by_prefix.values():
-        if max(numbered) - min(numbered) == len(numbered) - 1 and min(numbered) in (0, 1):
-            yield list(numbered.values())
-
-
-def _alike(names: list[str]) -> Iterator[list[str]]:
-    """Columns with one beginning up to a separator."""
-    by_prefix: dict[str, list[str]] = {}
-    for name in names:
-        match = re.match(r"[^_\-.:]+[_\-.:]", name)
-        if match:
-            by_prefix.setdefault(match[0], []).append(name)
-    yield from by_prefix.values()
 
 
 def _rest_differs(columns: Mapping[str, Entry], family: list[str], rest: list[str]) -> bool:
@@ -146,7 +134,14 @@ class TableColumns:
         text = {n: e for n, e in self.entries.items() if is_text(e) and n not in self.aside}
         self.classes = classes.union(*(words_in(e) for e in text.values()))
         self.broken = {n for n, e in text.items() if is_broken(n, e, self.classes)}
-        self.named = [self._by_classes(_by_values(contents, self._name(n))) for n in self.entries]
+        self.named = []
+        for name, entry in self.entries.items():
+            # One of numbers with a bad cell among them counts as numbers.
+            item = name_entry(name, NUMBERS if name in self.broken else entry)
+            item = _by_values(contents, item)
+            if item.role is Role.ASIDE and name.strip().casefold() in self.classes:
+                item = NamedEntry(name, Role.UNUSED)  # a class may be called like no score
+            self.named.append(item)
         self.options = options
         self.guesses: list[Guess] = []
         self.listed: dict[Role, list[str]] = {}
@@ -170,16 +165,6 @@ class TableColumns:
                 self.set_role(self.of(role), Role.UNUSED)
                 self.set_role(chosen, role)
                 self.listed[role] = chosen
-
-    def _name(self, name: str) -> NamedEntry:
-        """Name a column; one of numbers with a bad cell among them counts as numbers."""
-        entry = self.entries[name]
-        return name_entry(name, NUMBERS if name in self.broken else entry)
-
-    def _by_classes(self, item: NamedEntry) -> NamedEntry:
-        """Let a class be called like what is usually no score."""
-        called = item.name.strip().casefold() in self.classes
-        return NamedEntry(item.name, Role.UNUSED) if item.role is Role.ASIDE and called else item
 
     def of(self, *roles: Role) -> list[str]:
         """Names of the columns with a role, in the order of the file or of the user's list."""

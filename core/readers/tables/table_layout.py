@@ -55,17 +55,12 @@ def settle_tools(columns: TableColumns, classes: set[str]) -> None:
     _settle_datarobot(columns)
     _settle_sas(columns)
     if len(models) > 1:
-        raise undecided(
-            f"Scores and answers of {len(models)} models: {listed(list(models))}",
-            *(
-                ReadChoice(
-                    f"scores of {name}",
-                    {"scores_key": join_names(some), "prediction_key": name},
-                    name,
-                )
-                for name, some in models.items()
-            ),
-        )
+        choices = [
+            ReadChoice(f"scores of {n}", {"scores_key": join_names(some), "prediction_key": n}, n)
+            for n, some in models.items()
+        ]
+        what = f"Scores and answers of {len(models)} models: {listed(list(models))}"
+        raise undecided(what, *choices)
     for scores in models.values():
         columns.set_role(scores, Role.SCORES)
 
@@ -166,16 +161,8 @@ def lay_out_table(
 ) -> FileLayout:
     """Return the parts of a table.
 
-    Parameters
-    ----------
-    contents : Contents
-        Columns by name.
-    options : ReadOptions
-        The user's choices.
-    need_labels : bool
-        Whether the labels must be here and do not come with a second file.
-    classes : set of str
-        Names that a second file of labels gives to classes, in folded case.
+    `need_labels` says that no second file brings the labels; `classes` are names that such a file
+    gives to classes, in folded case.
 
     Raises
     ------
@@ -191,7 +178,10 @@ def lay_out_table(
         text += " confidence: wrong answers, but without a claim to audit, so left out"
         return replace(
             layout,
-            parts=tuple(_rows_of(part, rows) for part in layout.parts),
+            parts=tuple(
+                p.take(p.split, np.flatnonzero(rows if p.rows is None else rows[p.rows]))
+                for p in layout.parts
+            ),
             notices=(Notice(NoticeCode.UNANSWERED, text), *layout.notices),
         )
     find_index(columns)
@@ -204,8 +194,22 @@ def lay_out_table(
     ask_parts(columns)
     if need_labels and not (says_correctness(columns) and stated_column(columns)):
         find_labels(columns)
-    part = replace(_whole_part(columns), guesses=tuple(columns.guesses))
-    parts = _by_split(columns, part)
+    find_named_scores(columns)
+    labels, ids = columns.of(Role.LABELS), columns.of(Role.IDS)
+    part = SplitArrays(
+        DEFAULT_SPLIT,
+        np.empty(0),
+        "",
+        columns.contents,
+        ids=id_text(columns.entries[ids[0]]) if ids else None,
+    )
+    stated = stated_column(columns)
+    if stated is None:
+        part = scored_part(columns, part, labels)
+    else:
+        part = replace(part, scores=columns.entries[stated], scores_name=stated)
+        part = stated_part(columns, part, labels)
+    parts = _by_split(columns, replace(part, guesses=tuple(columns.guesses)))
     roles = {item.name: str(item.role) for item in columns.named}
     unused = [i.name for i in columns.named if i.role in (Role.UNUSED, Role.ASIDE)]
     if unused:
@@ -247,49 +251,21 @@ def _cells(entry: Entry) -> list[str]:
     return ["" if cell.casefold() in MISSING else cell for cell in cells]
 
 
-def _rows_of(part: SplitArrays, kept: Bool) -> SplitArrays:
-    own = kept if part.rows is None else kept[part.rows]
-    return part.take(part.split, np.flatnonzero(own))
-
-
-def _whole_part(columns: TableColumns) -> SplitArrays:
-    find_named_scores(columns)
-    contents, labels = columns.contents, columns.of(Role.LABELS)
-    ids = columns.of(Role.IDS)
-    base = SplitArrays(
-        DEFAULT_SPLIT,
-        np.empty(0),
-        "",
-        contents,
-        ids=id_text(columns.entries[ids[0]]) if ids else None,
-    )
-    stated = stated_column(columns)
-    if stated is None:
-        return scored_part(columns, base, labels)
-    part = replace(base, scores=columns.entries[stated], scores_name=stated)
-    return stated_part(columns, part, labels)
-
-
 def _by_split(columns: TableColumns, part: SplitArrays) -> tuple[SplitArrays, ...]:
-    """Cut the rows by a column that names their parts."""
     for name in columns.of(Role.SPLIT):
         words = [str(v).strip() for v in columns.entries[name].tolist()]
-        names = _part_names(list(dict.fromkeys(words)))
+        names = {word: SPLITS.get(word.lower().replace(" ", ""), word) for word in words}
+        if len(set(names.values())) < len(names):  # dev beside val: two parts, not one
+            names = {word: word for word in words}
+        names = {word: re.sub(r"[^\w-]+", "-", name) for word, name in names.items()}
+        if not 0 < len(names) <= MAX_PARTS or not all(
+            SPLIT_NAME.fullmatch(n) for n in names.values()
+        ):
+            continue  # too many for parts
         if name.lower() == "fold" and not set(names.values()) & {"train", "val", "test"}:
             continue  # folds of a cross-validation: every row was left out once
-        if names:
-            which = np.array([names[word] for word in words])
-            order = [s for s in ("train", "val", "test") if s in names.values()]
-            order += [s for s in dict.fromkeys(names.values()) if s not in order]
-            return tuple(part.take(s, np.flatnonzero(which == s)) for s in order)
+        which = np.array([names[word] for word in words])
+        order = [s for s in ("train", "val", "test") if s in names.values()]
+        order += [s for s in dict.fromkeys(names.values()) if s not in order]
+        return tuple(part.take(s, np.flatnonzero(which == s)) for s in order)
     return (part,)
-
-
-def _part_names(words: list[str]) -> dict[str, str]:
-    """Return the part that each word names; nothing where there are too many for parts."""
-    known = {word: SPLITS.get(word.lower().replace(" ", ""), word) for word in words}
-    if len(set(known.values())) < len(known):  # dev beside val: two parts, not one
-        known = {word: word for word in words}
-    known = {word: re.sub(r"[^\w-]+", "-", name) for word, name in known.items()}
-    plain = all(SPLIT_NAME.fullmatch(name) for name in known.values())
-    return known if plain and len(words) <= MAX_PARTS else {}

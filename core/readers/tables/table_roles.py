@@ -314,19 +314,14 @@ def ask_parts(columns: TableColumns) -> None:
             scored.setdefault(item.split, []).append(item.name)
     parts = [split for split in scored if split in labels]
     if len(parts) > 1 and columns.options.scores_key is None:
-        raise undecided(
-            f"Columns hold several parts: {listed(parts)}",
-            *(
-                ReadChoice(
-                    f"the {split} part",
-                    {
-                        "scores_key": join_names(scored[split]),
-                        "labels_key": join_names(labels[split]),
-                    },
-                )
-                for split in parts
-            ),
-        )
+        choices = []
+        for split in parts:
+            keys = {
+                "scores_key": join_names(scored[split]),
+                "labels_key": join_names(labels[split]),
+            }
+            choices.append(ReadChoice(f"the {split} part", keys))
+        raise undecided(f"Columns hold several parts: {listed(parts)}", *choices)
 
 
 def says_correctness(columns: TableColumns) -> bool:
@@ -357,7 +352,10 @@ def find_labels(columns: TableColumns) -> None:
     if classes:
         plain = [n for n in numbers if not is_text(columns.entries[n])]
         numbers = [n for n in plain if columns.entries[n].max() <= max(1, classes)]
-    whole = [n for n in numbers if _repeats(columns.entries[n])]
+    # Whole numbers of which some occur in several rows.
+    cells = {n: columns.entries[n] for n in numbers if columns.entries[n].dtype.kind in "biu"}
+    few = {n: e.size < MANY_ROWS or np.unique(e).size <= e.size / 2 for n, e in cells.items()}
+    whole = [n for n in cells if few[n]]
     if not whole:  # np.savetxt writes labels as 0.0, 1.0, after or before the scores
         ends = dict.fromkeys([*numbers[-1:], *numbers[:1]])
         floats = [n for n in ends if columns.entries[n].dtype.kind == "f"]
@@ -410,12 +408,6 @@ def _agreeing(columns: TableColumns, text: list[str]) -> list[str]:
     names = {folded(name) for name in class_names(scores)} if len(scores) > 1 else set()
     cells = {name: {folded(cell) for cell in entries[name].tolist()} for name in text}
     return [n for n, h in cells.items() if len(h) > 1 and (h == words or (names and h <= names))]
-
-
-def _repeats(entry: Entry) -> bool:
-    """Whether a column of whole numbers could hold labels: some value occurs in several rows."""
-    few = entry.size < MANY_ROWS
-    return entry.dtype.kind in "biu" and (few or np.unique(entry).size <= entry.size / 2)
 
 
 def _holds_whole(entry: Entry) -> bool:

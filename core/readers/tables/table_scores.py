@@ -307,7 +307,6 @@ def _ask_models(columns: TableColumns, scores: list[str]) -> None:
 
 
 def _refuse_many(models: list[str]) -> None:
-    """Refuse to show more readings than anybody compares."""
     if len(models) > MOST_CANDIDATES:
         what = f"The columns look like those of {len(models)} models: {listed(models)}"
         raise ambiguous(what, "name the columns of one with --scores-key")

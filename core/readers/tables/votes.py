@@ -1,7 +1,7 @@
 """Votes brought to the rows and classes of a run: by name where both are named, else in order."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -91,14 +91,7 @@ def attach_votes(
 ) -> MatchedVotes:
     """Return splits with the votes of a file.
 
-    Parameters
-    ----------
-    splits : mapping of str to Predictions
-        Those of a run.
-    split : str
-        Which must have votes; others get theirs where the file names their rows.
-    file : VoteFile
-    choice : VoteChoice, optional
+    The rows of `split` must have votes; others get theirs where the file names their rows.
 
     Raises
     ------
@@ -170,17 +163,9 @@ def _matrix(file: VoteFile, run: Predictions, choice: VoteChoice) -> _Matrix:
     wide = [name for name, entry in arrays.items() if entry.shape[1] == k]
     if choice.columns is not None:
         return _chosen(file, run, choice.columns, choice.classes)
-    if file.judgements and not _stand_for_others(file, run, choice):
-        # How many people chose each class; none where no judgement names it.
-        cut, places = _places(run)
-        strange = [name for name in file.numbers if cut(name) not in places]
-        if strange:
-            what = f"Judgements name {listed(strange)}; the scores are {listed(run.class_names)}"
-            raise Refused("CLASSES", what, "judge by the names of the classes", "file of votes")
-        values = np.zeros((next(iter(file.numbers.values())).size, run.n_classes))
-        for name, counts in file.numbers.items():
-            values[:, places[cut(name)]] += counts
-        return _Matrix(listed(list(file.numbers)), tuple(file.numbers), values, run.class_names)
+    judged = _judged(file, run, choice) if file.judgements else None
+    if judged is not None:
+        return judged
     named = _named(flat, run.class_names)
     if named and choice.classes is None:
         return _stacked(file, named, run.class_names)
@@ -210,20 +195,24 @@ def _matrix(file: VoteFile, run: Predictions, choice: VoteChoice) -> _Matrix:
     raise ambiguous(what, "name their columns with --votes FILE:COLUMNS", "file of votes")
 
 
-def _places(run: Predictions) -> tuple[Callable[[str], str], dict[str, int]]:
-    """Return how names of classes are cut to be compared, and the place of each."""
+def _judged(file: VoteFile, run: Predictions, choice: VoteChoice) -> _Matrix | None:
+    """Return how many people chose each class; None where it is said what labels stand for."""
     alike = len(set(map(folded, run.class_names))) < run.n_classes
-    cut = str if alike else folded
-    return cut, {cut(name): k for k, name in enumerate(run.class_names)}
-
-
-def _stand_for_others(file: VoteFile, run: Predictions, choice: VoteChoice) -> bool:
-    """Whether it is said which class each label of the judgements stands for."""
-    cut, places = _places(run)
-    if choice.classes is not None and set(map(cut, file.numbers)) <= set(places):
+    cut: Callable[[str], str] = str if alike else folded
+    places = {cut(name): k for k, name in enumerate(run.class_names)}
+    strange = [name for name in file.numbers if cut(name) not in places]
+    if choice.classes is not None:
+        if strange:
+            return None
         what = f"The judgements name the classes themselves: {listed(list(file.numbers))}"
         raise Refused("CLASSES", what, "leave --votes-classes out", "file of votes")
-    return choice.classes is not None
+    if strange:
+        what = f"Judgements name {listed(strange)}; the scores are {listed(run.class_names)}"
+        raise Refused("CLASSES", what, "judge by the names of the classes", "file of votes")
+    values = np.zeros((next(iter(file.numbers.values())).size, run.n_classes))
+    for name, counts in file.numbers.items():  # none where no judgement names a class
+        values[:, places[cut(name)]] += counts
+    return _Matrix(listed(list(file.numbers)), tuple(file.numbers), values, run.class_names)
 
 
 def _last(name: str) -> str:
@@ -393,12 +382,12 @@ def _refuse_other_names(
         return
     own = set(run.row_ids)
     for key, names in columns.items():
-        twice = _repeated(names)
+        first_rows: dict[str, int] = {}
+        again = (row for row, name in enumerate(names) if first_rows.setdefault(name, row) != row)
+        twice = next(again, None)
         if twice is not None and 2 * len(own.intersection(names)) > len(own):
-            first, second = twice
-            what = (
-                f"Rows {first:,} and {second:,} of {file.name} have the same {key}, {names[first]}"
-            )
+            first, name = first_rows[names[twice]], names[twice]
+            what = f"Rows {first:,} and {twice:,} of {file.name} have the same {key}, {name}"
             raise Refused("VOTES", what, "keep one row of votes for each name")
     unmatched = [key for key in columns if key in file.distinct]
     if unmatched:
@@ -406,15 +395,6 @@ def _refuse_other_names(
         what += f" {run.row_ids[0]}"
         remedy = "give votes that name the same rows, or --in-order if both have the same order"
         raise Refused("VOTES", what, remedy)
-
-
-def _repeated(names: Sequence[str]) -> tuple[int, int] | None:
-    """Return the first two rows of one name; None where every name is another one."""
-    first: dict[str, int] = {}
-    for row, name in enumerate(names):
-        if first.setdefault(name, row) != row:
-            return first[name], row
-    return None
 
 
 def _partners(run: Predictions, file: VoteFile, choice: VoteChoice, n: int) -> Int | None:

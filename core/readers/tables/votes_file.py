@@ -16,100 +16,6 @@ PEOPLE = {
 }  # fmt: skip
 ANSWERS = {"label", "answer", "choice", "vote", "judgement", "judgment", "class", "category"}
 MOST_LABELS = 1_000
-
-
-@dataclass(frozen=True)
-class Judgements:
-    """Judgements that were counted.
-
-    Attributes
-    ----------
-    counts : mapping of str to (M,) float64
-        By label, whole numbers by value and words by the alphabet: how many people chose it for
-        each row.
-    column : str
-        Which names the rows.
-    rows : tuple of M str
-        Their names, in the order in which they come first.
-    notice : Notice
-        What was taken for what.
-    """
-
-    counts: Mapping[str, Float]
-    column: str
-    rows: tuple[str, ...]
-    notice: Notice
-
-
-def count_judgements(contents: Contents) -> Judgements | None:
-    """Return the votes of a file with one judgement a line; None where it is no such file.
-
-    It has one column called like people, one like what they said, and one like what they said it
-    of, or no other; and some rows come several times. Empty cells say nothing.
-
-    Raises
-    ------
-    Refused
-        VOTES: one of them judged a row twice.
-    """
-    columns = _columns(contents)
-    if columns is None:
-        return None
-    people, answer, judged = columns
-    seen: set[tuple[str, str]] = set()
-    rows: dict[str, int] = {}
-    cells: list[tuple[int, str]] = []
-    for person, row, label in zip(
-        *(_cells(contents.entries[name]) for name in (people, judged, answer)), strict=True
-    ):
-        if not (row and label):
-            continue
-        if (person, row) in seen:
-            what = f"{people} {person} judged {judged} {row} twice"
-            raise Refused("VOTES", what, "keep one judgement of each", "file of votes")
-        seen.add((person, row))
-        cells.append((rows.setdefault(row, len(rows)), label))
-    labels = sorted({label for _, label in cells}, key=_order)
-    if len(rows) == len(cells) or len(labels) > MOST_LABELS:
-        return None
-    counts = {label: np.zeros(len(rows)) for label in labels}
-    for place, label in cells:
-        counts[label][place] += 1.0
-    text = f"{answer} was counted as one vote of each {people} for {judged}"
-    return Judgements(counts, judged, tuple(rows), Notice(NoticeCode.KEYS_GUESSED, text))
-
-
-def _order(label: str) -> tuple[bool, int, str]:
-    """Return the key of a label: whole numbers by value, before words by the alphabet."""
-    number = label.isdecimal()
-    return not number, int(label) if number else 0, label
-
-
-def _columns(contents: Contents) -> tuple[str, str, str] | None:
-    """Return the columns of people, of what they said, and of what they said it of."""
-    left = [name for name, entry in contents.entries.items() if entry.ndim == 1]
-    chosen = []
-    for known in (PEOPLE, ANSWERS, IDS):
-        called = [name for name in left if known & set(words_of(name))]
-        if known is IDS and len(left) == 1:
-            called = left
-        if len(called) != 1:
-            return None
-        chosen.append(called[0])
-        left = [name for name in left if name != called[0]]
-    people, answer, judged = chosen
-    same = len({contents.entries[name].size for name in chosen}) == 1
-    return (people, answer, judged) if same else None
-
-
-def _cells(entry: Entry) -> list[str]:
-    """Return cells as text, empty where a number is missing."""
-    there = ~np.isnan(entry) if entry.dtype.kind == "f" else np.ones(entry.size, dtype=bool)
-    out = np.full(entry.size, "", dtype=object)
-    out[there] = id_text(entry[there])
-    return [str(cell).strip() for cell in out.tolist()]
-
-
 MAX_ENTRIES = 2_000  # columns that are looked at
 
 
@@ -144,6 +50,72 @@ class VoteFile:
         return frozenset(key for key, names in self.names.items() if len(set(names)) == len(names))
 
 
+def count_judgements(contents: Contents) -> VoteFile | None:
+    """Return the votes of a file with one judgement a line; None where it is no such file.
+
+    It has one column called like people, one like what they said, and one like what they said it
+    of, or no other; and some rows come several times. Empty cells say nothing.
+
+    Raises
+    ------
+    Refused
+        VOTES: one of them judged a row twice.
+    """
+    columns = _columns(contents)
+    if columns is None:
+        return None
+    people, answer, judged = columns
+    seen: set[tuple[str, str]] = set()
+    rows: dict[str, int] = {}
+    cells: list[tuple[int, str]] = []
+    for person, row, label in zip(
+        *(_cells(contents.entries[name]) for name in (people, judged, answer)), strict=True
+    ):
+        if not (row and label):
+            continue
+        if (person, row) in seen:
+            what = f"{people} {person} judged {judged} {row} twice"
+            raise Refused("VOTES", what, "keep one judgement of each", "file of votes")
+        seen.add((person, row))
+        cells.append((rows.setdefault(row, len(rows)), label))
+    # Whole numbers by value, before words by the alphabet.
+    words = sorted({label for _, label in cells})
+    numbers = sorted((word for word in words if word.isdecimal()), key=int)
+    labels = [*numbers, *(word for word in words if not word.isdecimal())]
+    if len(rows) == len(cells) or len(labels) > MOST_LABELS:
+        return None
+    counts = {label: np.zeros(len(rows)) for label in labels}
+    for place, label in cells:
+        counts[label][place] += 1.0
+    text = f"{answer} was counted as one vote of each {people} for {judged}"
+    notices = (*contents.notices, Notice(NoticeCode.KEYS_GUESSED, text))
+    return VoteFile(counts, {judged: tuple(rows)}, notices, judgements=True)
+
+
+def _columns(contents: Contents) -> tuple[str, str, str] | None:
+    left = [name for name, entry in contents.entries.items() if entry.ndim == 1]
+    chosen = []
+    for known in (PEOPLE, ANSWERS, IDS):
+        called = [name for name in left if known & set(words_of(name))]
+        if known is IDS and len(left) == 1:
+            called = left
+        if len(called) != 1:
+            return None
+        chosen.append(called[0])
+        left = [name for name in left if name != called[0]]
+    people, answer, judged = chosen
+    same = len({contents.entries[name].size for name in chosen}) == 1
+    return (people, answer, judged) if same else None
+
+
+def _cells(entry: Entry) -> list[str]:
+    """Return cells as text, empty where a number is missing."""
+    there = ~np.isnan(entry) if entry.dtype.kind == "f" else np.ones(entry.size, dtype=bool)
+    out = np.full(entry.size, "", dtype=object)
+    out[there] = id_text(entry[there])
+    return [str(cell).strip() for cell in out.tolist()]
+
+
 def read_votes_file(source: FileBytes) -> VoteFile:
     """Return the numbers and names of rows in a file of any format that scores may have.
 
@@ -161,8 +133,7 @@ def read_votes_file(source: FileBytes) -> VoteFile:
     contents = read_contents(unpacked(source))
     judged = count_judgements(contents)
     if judged is not None:
-        notices = (*contents.notices, judged.notice)
-        return VoteFile(judged.counts, {judged.column: judged.rows}, notices, judgements=True)
+        return judged
     entries = dict(list(contents.entries.items())[:MAX_ENTRIES])
     numbers = {
         name: entry.astype(np.float64)
