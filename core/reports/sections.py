@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from core.codes import NoticeCode
@@ -424,57 +425,46 @@ def _ood(views: RunViews) -> Iterator[Section]:
 
 
 def _clinical(views: RunViews) -> Iterator[Section]:
-    clinical = views.numbers.clinical
+    clinical, source = views.numbers.clinical, views.source
+    if clinical is None:
+        return
+    section = partial(Section, key=CLINICAL, title=SECTIONS[CLINICAL])
     if isinstance(clinical, Findings):
-        source = views.source
-        view = (
+        every = (
             plain_findings_view(source, clinical)
             if views.plain
             else findings_view(source, clinical, ())
         )
-        yield Section(
-            key=CLINICAL,
-            title=SECTIONS[CLINICAL],
-            sentence=view.sentence,
-            numbers=view.numbers,
-            cards=tuple(diagram.card for diagram in view.small),
-            tables=(written_scores("Every finding", view.table),),
-            paragraphs=(*view.notes, *(() if views.plain else (view.legend,))),
-            caption=view.caption,
+        yield section(
+            sentence=every.sentence,
+            numbers=every.numbers,
+            cards=tuple(diagram.card for diagram in every.small),
+            tables=(written_scores("Every finding", every.table),),
+            paragraphs=(*every.notes, *(() if views.plain else (every.legend,))),
+            caption=every.caption,
         )
         return
-    if clinical is not None:
-        yield _finding(views, clinical)
-
-
-def _finding(views: RunViews, one: OneFinding) -> Section:
-    source = views.source
     name = source.findings[0]
     if views.plain:
-        counted = bands(one.p, one.y, extents=one.extents)
-        code = one.audit.verdict.code
-        words = plain_finding(
-            source, name, one.outcomes, band=most_miscalibrated_band(counted), code=code
-        )
-        return Section(
-            key=CLINICAL,
-            title=SECTIONS[CLINICAL],
+        counted = bands(clinical.p, clinical.y, extents=clinical.extents)
+        band, code = most_miscalibrated_band(counted), clinical.audit.verdict.code
+        words = plain_finding(source, name, clinical.outcomes, band=band, code=code)
+        yield section(
             sentence=words.sentence,
             cards=(words.card,),
             paragraphs=(*words.care, RISK),
             caption=words.caption,
         )
-    view = finding.finding_view(source, name, one)
-    decision = decision_card(source, name, one, THRESHOLDS)
+        return
+    view = finding.finding_view(source, name, clinical)
+    decision = decision_card(source, name, clinical, THRESHOLDS)
     badge = () if view.badge is None else (f"{view.badge.title}. {view.badge.text}",)
-    return Section(
-        key=CLINICAL,
-        title=SECTIONS[CLINICAL],
+    yield section(
         sentence=view.sentence,
         numbers=view.numbers,
         cards=(view.curve, view.outcomes, decision),
         tables=(written("How far off", view.table.without({"source"})),),
-        paragraphs=(*badge, benefit_words(one, THRESHOLDS)),
+        paragraphs=(*badge, benefit_words(clinical, THRESHOLDS)),
         caption=view.caption,
     )
 
