@@ -14,7 +14,7 @@ from core.datasets.load import load
 from core.datasets.stream import StreamedSplit
 from core.errors import Refused
 from core.predictions import Task
-from tests.core.datasets.written import CPU, by_name, random_pixels, rows, write_png
+from tests.core.datasets.written import CPU, all_images, by_name, random_pixels, rows, write_png
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
 REAL = SHARED / "data" / "chestxray14"
@@ -62,6 +62,15 @@ def opened(root: Path | None, *, seed: int = 0) -> SplitDataset:
 def patients(data: SplitDataset) -> list[set[str]]:
     parts = (data.train, data.val, data.test)
     return [{Path(name).stem[:8] for name in part.row_ids} for part in parts]
+
+
+def test_a_film_is_decoded_once_for_all_epochs_of_a_training(root: Path) -> None:
+    flag_list(root)
+    data = load("chestxray14", root=root, split_seed=0, size=(64, 64), kept=True)
+    first = all_images(data.train)
+    for film in root.rglob("*.png"):
+        film.write_bytes(b"no longer a picture")
+    np.testing.assert_array_equal(all_images(data.train), first)
 
 
 @pytest.mark.parametrize("write_list", [nih_list, flag_list])
