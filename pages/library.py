@@ -14,7 +14,6 @@ with frame.caught():
     listed = jobs.list()
     job_id = audit_jobs.PAGE.linked()
     if not job_id:
-        widgets.eyebrow("Runs")
         html_macros.draw("headline", table.words().headline)
         upload.INTAKE.refused()
         refused()

@@ -19,10 +19,12 @@ with frame.caught():
     run = selected_run.open_run()
     split = selected_run.header(run)
     task = run.task
+    figures.kept(run)
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         row_choice = choices.rows(run, split)
         objective, search = choices.fit_settings(task)
+        actions = st.container(horizontal=True, width="content", key="posthoc.actions")
     place = st.container()
     none = cache.uncalibrated(run, row_choice, objective)
     with place:
@@ -43,19 +45,18 @@ with frame.caught():
             widgets.eyebrow(view.eyebrow)
             fitting = Sentence((Phrase("Fitting the first method."),))
             widgets.sentence(view.sentence if results else fitting)
-            drafts.bar(run)
+            drafts.bar(run, primary=False)
             notices = (*rows.notices, *none.compared.audit.notices)
             frame.notices(  # the cut stands over the sentence
                 tuple(note for note in notices if note.code != NoticeCode.CUT)
             )
         figures.diagrams(view.diagrams)
         widgets.scores("Scores of the methods", view.table.heads, view.table.written())
-        with widgets.noted(view.caption, view.table.file, "posthoc", "All numbers, CSV"):
-            if not state.plain() and len(results) == len(methods):
+        widgets.noted(view.caption, view.table.file, "posthoc", "All numbers, CSV")
+        if not state.plain() and len(results) == len(methods):
+            with actions:
                 figures.take_away(run, fits, rows)
                 figures.keep_as_run(run, fits, row_choice)
-        if not state.plain() and len(results) == len(methods):
-            figures.kept(run)
             if task not in {Task.MULTILABEL, Task.TOP_LABEL}:
                 figures.temperature_handle(run, row_choice, fits)
             if task is not Task.TOP_LABEL:

@@ -1,5 +1,6 @@
 """What is said and offered while an upload is a draft: Keep, or discard."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, NoReturn
 
@@ -15,16 +16,17 @@ from pages.ui.visitor import open_library
 
 KEEPING: Final = "draft.keeping"  # and the draft's id: the task of a large one
 KEPT: Final[dict[str, str]] = {}  # what drafts have become, until they are opened as runs
+NEXT: Final = "draft.next"  # and the draft's id: what is begun with the run that it becomes
 
 
-def bar(run: cache.Run) -> None:
-    """Offer Keep and Discard for a draft; say nothing otherwise."""
+def bar(run: cache.Run, *, primary: bool = True) -> None:
+    """Offer Keep, as the page's own aim where `primary`, and Discard for a draft; else nothing."""
     if not run.draft:
         return
     if run.id in KEPT:  # the page was drawn anew before it was opened, as by a second click
         _kept(run, KEPT[run.id])
     with st.container(horizontal=True, vertical_alignment="center", key="draft.bar"):
-        st.markdown("Only this browser shows this draft. Closing the page deletes it.")
+        st.markdown("Closing the page deletes this draft.", help="Only this browser shows it.")
         # Draw how a draft was read, folded, with the way to read it otherwise
         draft = session.drafts()[run.id]
         inspection = draft.result.inspection
@@ -37,7 +39,9 @@ def bar(run: cache.Run) -> None:
             if draft.again is not None and st.button("Read it another way", key="draft.again"):
                 draft.again(draft)
                 st.switch_page(site.HOME.script)
-        with st.popover("Keep in the library", type="primary", key="draft.keep"):
+        with st.popover(
+            "Keep in the library", type="primary" if primary else "secondary", key="draft.keep"
+        ):
             _form(run)
         st.button("Discard", key="draft.discard", on_click=_discard, args=(run.id,))
     _watch(run)
@@ -49,21 +53,30 @@ def _form(run: cache.Run) -> None:
         tags = st.text_input("Tags", placeholder="separated by commas", max_chars=300)
         if st.form_submit_button("Keep", type="primary"):
             with frame.caught():
-                _keep(run, name, tags)
+                keep(run, name, [tag for tag in map(str.strip, tags.split(",")) if tag])
 
 
-def _keep(run: cache.Run, name: str, tags: str) -> None:
-    """Keep a draft, once however often that is asked: a large one in a process of its own."""
+def keep(
+    run: cache.Run,
+    name: str,
+    tags: Sequence[str] = (),
+    *,
+    then: Callable[[cache.Run], None] | None = None,
+) -> None:
+    """Keep a draft, once however often that is asked: a large one in a process of its own.
+
+    `then` begins what else is to be done with the run that it becomes.
+    """
     begun = st.session_state.get(_place(run.id))
     if begun is not None and begun.running:
         return
     draft, audited = session.claim(run.id), audits.known(run, run.split)
-    words = [tag for tag in map(str.strip, tags.split(",")) if tag]
-    keep = partial(keep_result, tags=words, audited=audited)
+    st.session_state[f"{NEXT}.{run.id}"] = then
+    put = partial(keep_result, tags=tags, audited=audited)
     given = open_library(), name, draft.file_name, draft.result
     if not any(audits.large(run, split) for split in run.splits):
         try:
-            KEPT[run.id] = keep(*given).id
+            KEPT[run.id] = put(*given).id
         except BaseException:  # another tab may have more luck
             session.disclaim(run.id)
             raise
@@ -76,7 +89,7 @@ def _keep(run: cache.Run, name: str, tags: str) -> None:
             refused: Work[Manifest] = Work()
             refused.future.set_exception(error)
             return refused
-        return in_process(keep, *given)
+        return in_process(put, *given)
 
     text = f"Keeping “{esc(name)}” in the library."
     task = st.session_state[_place(run.id)] = BackgroundTask(f"keep.{run.id}", run.id, text, start)
@@ -108,8 +121,11 @@ def _kept(draft: cache.Run, run_id: str) -> NoReturn:
     run = cache.find(run_id)
     audits.move_results(draft, run)
     state.open_run(run)
+    then = st.session_state.get(f"{NEXT}.{draft.id}")
     forget(draft.id)
     state.say(f"Kept {run.name} in your runs.")
+    if then is not None:
+        then(run)
     st.rerun()
 
 
@@ -119,6 +135,7 @@ def forget(draft_id: str) -> None:
     if task is not None:
         task.stop()
         task.forget()
+    st.session_state.pop(f"{NEXT}.{draft_id}", None)
     audits.discard(draft_id)
     session.discard(draft_id)
     KEPT.pop(draft_id, None)

@@ -20,8 +20,6 @@ OFFERED = (
     "digits-fair",
     "digits-overconfident",
     "digits-traits",
-    "cifar10-ce",
-    "cifar10-adafocal",
 )
 
 

@@ -6,7 +6,6 @@ from typing import Literal
 
 import pandas  # noqa: F401  whole before a figure is drawn: Plotly takes it half loaded, and fails
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from core.reports.table import csv_text
 from core.screens.kit.records import (
@@ -155,13 +154,11 @@ def save(contents: Table | Callable[[], Table], name: str, label: str = "CSV") -
     )
 
 
-def noted(text: str, contents: Table, name: str, label: str) -> DeltaGenerator:
-    """Draw the quiet line under a table, and beside it the table as a file; return their row."""
-    place = st.container(horizontal=True, gap="small", key=f"noted.{name}")
-    with place:
+def noted(text: str, contents: Table, name: str, label: str) -> None:
+    """Draw the quiet line under a table, and beside it the table as a file."""
+    with st.container(horizontal=True, gap="small", key=f"noted.{name}"):
         caption(text)
         save(contents, name, label)
-    return place
 
 
 def download(

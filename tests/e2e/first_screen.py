@@ -7,6 +7,7 @@
 import argparse
 import re
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -60,9 +61,19 @@ CONTROLS_IN_SIGHT = """() => {
 
 
 def words_in_sight(page: Page, *, figures: bool = False) -> list[str]:
-    """Return the words of a page's first screen; a number without a letter is none."""
+    """Return the words of a page's first screen."""
     page.set_viewport_size(WINDOW)
-    texts = page.evaluate(IN_SIGHT, figures)
+    return words_of(texts_in_sight(page, figures=figures))
+
+
+def texts_in_sight(page: Page, *, figures: bool) -> list[str]:
+    """Return the texts in sight, those in figures and rows of tables only where `figures`."""
+    texts: list[str] = page.evaluate(IN_SIGHT, figures)
+    return [text.strip() for text in texts]
+
+
+def words_of(texts: Iterable[str]) -> list[str]:
+    """Return the words of texts; a number without a letter is none."""
     return [word for text in texts for word in text.split() if re.search("[^\\W\\d_]", word)]
 
 

@@ -71,7 +71,7 @@ def test_each_layout_goes_from_the_drop_zone_to_the_diagram(visit, tmp_path, lay
             "confident|estimate|too extreme|mixed|off by|sound|could be chance", re.IGNORECASE
         )
     )
-    expect(page.locator(".c-strip")).to_contain_text("Noise floor of ECE")
+    expect(page.locator(".c-strip")).to_contain_text("Noise floor")
     assert "run=" not in page.url  # a draft has no link
 
 

@@ -105,7 +105,7 @@ def test_a_film_is_looked_at_checked_and_saved(visit, film, file):
         "Finding",
         *[name for name in page_options(page, "Finding") if name.startswith(f"{FINDING},")],
     )
-    expect(page.locator(".c-eyebrow")).to_contain_text(f"{FINDING} · Synthetic film 4")
+    expect(page.get_by_role("button", name="Synthetic 4, shown")).to_be_visible()
     check_heat(page, film)
     check_axe(page)
     page.get_by_role("button", name="Sanity check of this map").click()

@@ -23,6 +23,7 @@ from core.studies.precomputed import keep_studies
 from pages.ui import selected_run, task
 from pages.ui.posthoc import cache as cache_posthoc
 from pages.ui.posthoc import figures
+from tests import hostile_cases as made
 from tests.pages.seen import html, opened, until
 
 OVER = "digits-overconfident"
@@ -415,6 +416,40 @@ def test_who_waits_for_a_kept_run_is_taken_to_the_comparison_others_get_a_link(p
     (link,) = (one for one in test.main.page_link if "temperature" in one.label)
     assert unescape(link.label) == "Compare with “mine, temperature”"
     assert link.proto.query_string == f"runs={run}%2C{manifest.id}"
+
+
+@pytest.mark.slow
+def test_a_draft_is_kept_with_its_correction_and_both_are_compared(page, home):
+    arrays = {
+        f"{part}_{name}": array
+        for part, seed in (("val", 1), ("test", 2))
+        for name, array in (("logits", rows(seed=seed).scores), ("labels", rows(seed=seed).labels))
+    }
+    test = opened()
+    test.file_uploader[0].set_value([("two.npz", made.npz(**arrays), "application/octet-stream")])
+    until(test.run(), lambda: "draft" in test.query_params)
+    test.switch_page("pages/posthoc.py").run()
+
+    def keep_both(corrected):
+        (name,) = (one for one in test.text_input if one.label == "Corrected")
+        name.set_value(corrected)
+        next(one for one in test.button if one.label == "Keep both").click().run()
+
+    def own():
+        return {row.name for row in Library(home, SAMPLES).rows() if row.kind != "sample"}
+
+    keep_both("")  # no name: then nothing is kept, and the draft stays
+    assert "name" in test.error[0].value
+    assert not own()
+    keep_both("Mended")
+    assert own() == {"two"}  # whatever becomes of the correction
+    (work,) = test.session_state[task.WORKS].values()
+    mended = work.future.result(60)
+    test.run()
+    parent = mended.source.recipe["calibrated"]["run"]
+    assert test.query_params["runs"] == f"{parent},{mended.id}"
+    assert Library(home, SAMPLES).get(parent).name == "two"
+    assert own() == {"two", "Mended"}
 
 
 @pytest.mark.nightly

@@ -107,7 +107,7 @@ def test_a_film_that_comes_with_candor_is_shown_before_any_model_is_loaded(xray)
     shared().close()
     test = fine(xray())
     text = said(test)
-    assert "The model gives this film a score of 71." in text
+    assert "Score 71. Of 100 films" in text
     assert "about 51" in text
     assert not shared().warm
     assert "The first answer" not in said(
@@ -164,7 +164,7 @@ def test_a_real_film_gets_neither_score_nor_heat_from_models_of_synthetic_films(
     assert "No score of this real film is shown." in text
     assert "trained on synthetic films alone" in text
     for words in (
-        "gives this film a score of",
+        "Of 100 films scored",
         "The findings of this film",
         "strong influence",
         "Consolidation",
@@ -528,7 +528,7 @@ def test_models_side_by_side_look_findings_up_by_name_each_on_its_own_scale(xray
     """A nodule is 1 of 4 outputs there and 6 of 14 here."""
     test = with_model(xray(film="s1"), weights)
     (own,) = test.session_state["xray.models"]
-    (picked,) = [one for one in test.multiselect if "side by side" in one.label]
+    (picked,) = [one for one in test.multiselect if one.label == "Models"]
     picked.set_value(["phantom-ce", own])
     until(test.run(), lambda: "Not its kind of film" in said(test))
     assert "No heatmap" in said(fine(test))  # below 50 %: no test set of this model is known

@@ -225,8 +225,8 @@ def gap_view(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.F
     figure.add_traces([_gap_bars(bins, t, theme, words) for t in TONES if _bins_of_tone(bins, t)])
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
     signs: tuple[tuple[str, float, Tone], ...] = (
-        ("▲ says more than it should", 0.97 * reach, "over"),
-        ("▼ says less than it should", -0.97 * reach, "under"),
+        ("▲ says more", 0.97 * reach, "over"),
+        ("▼ says less", -0.97 * reach, "under"),
     )
     figure.update_layout(barmode="overlay")
     for text, y, of_tone in signs:

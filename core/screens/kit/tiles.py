@@ -97,7 +97,7 @@ def _ece_tile(score: Score | None, floor: Floor | None, tone: Tone, whose: str) 
 
 
 def _floor_tile(floor: Floor | None) -> Tile:
-    label = "Noise floor of ECE"
+    label = "Noise floor"
     if floor is None:
         return Tile(label, MISSING, help=with_row_noun(GLOSSARY["noise_floor"]), floor_mark=True)
     return Tile(

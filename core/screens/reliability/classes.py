@@ -268,7 +268,7 @@ def class_card(rows: tuple[ClassRow, ...], level: str, caption: str) -> FigureCa
     return FigureCard(
         key="classes",
         title="Gap by predicted class",
-        explanation=f"points, {level} intervals of all classes together{cut}",
+        explanation=f"points, joint {level} intervals{cut}",
         draw=partial(class_gaps, tuple(row for row, _ in by_gap)),
         alt=(
             "Gap by predicted class, what it says minus how often it was right, in points: "

@@ -34,7 +34,6 @@ from core.screens.xray.plain import (
 )
 from core.screens.xray.words import ClinicSource, FindingWords, labelled_with, listed
 
-MANY: Final = 200  # films in a band from which nothing is said of their number
 HALF: Final = 0.5  # the threshold of a finding whose frequency is not known
 ROUNDING: Final = 1e-4  # of 100: what single precision leaves of a score at a band's edge
 SMALL_SIDE: Final = 224  # pixels: what networks for films are commonly shown
@@ -178,8 +177,7 @@ def sentence(
     """Return the sentence that opens the page: the score, and what it was worth elsewhere."""
     score, name = scored.scores[index], scored.findings[index]
     label, shown = words.inside(name), words.shown(name)
-    scores = f"The model gives this film a score of {score_words(score)}"
-    first = f"{scores} of 100 for {label}."
+    first = f"The model gives this film a score of {score_words(score)} of 100 for {label}."
     if known is None:
         rest = " What such a score means is not known: no test set of this model is loaded."
         return Sentence((Phrase(first), Phrase(rest)))
@@ -194,13 +192,13 @@ def sentence(
         rest = f" Only {films_words(place.n)} of {test_set} scored between {between}, too few to "
         rest += f"tell: {labelled} of them {was} labelled as showing {shown}."
         return Sentence((Phrase(first), Phrase(rest)))
-    first = f"{scores}."
     times, low, high = place.hundred
     was = "was" if singular(times) else "were"
     return Sentence(
         (
             Phrase(
-                f"{first} Of 100 films that it scores between {between}, {about_hundred(times)} "
+                f"Score {score_words(score)}. Of 100 films scored {place.range()}, "
+                f"{about_hundred(times)} "
             ),
             Phrase(f"({low} to {high})", unbroken=True),
             Phrase(f" {was} labelled as showing {shown}."),
@@ -224,27 +222,18 @@ def care(scored: FilmScores, index: int, known: Reference | None) -> tuple[str, 
     paragraphs = []
     if not place.few:
         reading = place.reading
-        verdict = f": {reading if reading.startswith('no ') else f'it {reading}'}"
+        verdict = reading if reading.startswith("no ") else f"the model {reading}"
         paragraphs.append(
-            f"In this band the model says {in_hundred(float(place.bands.mean[place.i]))} on "
-            f"average and {place.hundred[0]} were found{verdict}."
+            f"These films score {in_hundred(float(place.bands.mean[place.i]))} on average: "
+            f"{verdict}."
         )
     if known.named:
         paragraphs.append(counted(known))
-    carried = f"where {in_hundred(known.prevalence[index])} in 100 carried the label"
     paragraphs.append(
-        f"Counted in {source.reference_class}, drawn by a program, {carried}. These counts do not "
-        "apply to real patients."
+        "These counts do not apply to real patients."
         if source.synthetic
-        else f"Counted in {source.reference_class}, {carried}. Counts will differ at another "
-        "clinic."
+        else "These counts will differ at another clinic."
     )
-    if 0 < place.n < MANY:
-        _, low, high = place.hundred
-        paragraphs.append(
-            f"Only {films_words(place.n)} {'lies' if place.n == 1 else 'lie'} in this band, so the "
-            f"count may be {low} to {high}."
-        )
     return tuple(paragraphs)
 
 
@@ -258,7 +247,9 @@ def counted(known: Reference) -> str:
 def icons(scored: FilmScores, index: int, known: Reference) -> tuple[IconArray | None, str]:
     """Return 100 films like this one as icons, and how many were counted."""
     place = known.at(index, scored.scores[index])
-    note = f"{films_words(place.n)} scored {place.range()} in {known.source.reference_class}"
+    source = known.source
+    of = f"{count(place.n)} of {count(source.n)} {source.split} {source.films}"
+    note = f"scored {place.range()}: {of}"
     return icon_array(place.bands, place.i), note
 
 
@@ -469,7 +460,8 @@ def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
     return FigureCard(
         key="film_bands",
         title="Score against what was found",
-        explanation="this film’s band is shaded" if dots[at].n else "",
+        explanation=f"of all films, {in_hundred(known.prevalence[index])} in 100 were labelled"
+        f"{'; this film’s band is shaded' if dots[at].n else ''}",
         draw=partial(draw_bands, dots, at),
         alt=f"Labelled with {labelled_with(scored.findings[index])}, of 100 films, by the "
         f"model’s score: {listing}. This film’s band: {marked}.",

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -45,6 +46,7 @@ from core.studies.temperatures import FocalPoint
 from pages.ui import (
     audits,
     cache,
+    drafts,
     frame,
     live_slider,
     picked_runs,
@@ -139,21 +141,31 @@ KEEPING: Final = "posthoc.keeping"  # the task that keeps a calibrated run, and 
 
 
 def keep_as_run(run: cache.Run, fits: Sequence[Fit], row_choice: RowChoice) -> None:
-    """Offer to keep the predictions after a fitted method as a run, of a run that is kept."""
+    """Offer to keep the predictions after a fitted method as a run; a draft is kept with them."""
     fitted = {fit.method: fit for fit in fits if fit.calibrator is not None}
-    may = run.kind == "sample" or open_library().owns(run.id)
-    if not fitted or run.draft or not may or visitor.off("upload"):
+    may = run.draft or run.kind == "sample" or open_library().owns(run.id)
+    if not fitted or not may or visitor.off("upload"):
         return
     with st.popover("Keep as a run", type="primary", key="posthoc.keep"):
         method = _pick_method(fitted, "keep")
         after = NAMES[method][0].lower() + NAMES[method][1:]
         with st.form("keep.form", border=False):
+            original = st.text_input("Original", run.name, max_chars=300) if run.draft else ""
             name = st.text_input(
-                "Name", f"{run.name}, {after}"[:300], max_chars=300, key=f"keep.name.{method}"
+                "Corrected" if run.draft else "Name",
+                f"{run.name}, {after}"[:300],
+                max_chars=300,
+                key=f"keep.name.{method}",
             )
-            if st.form_submit_button("Keep", type="primary"):
+            if st.form_submit_button("Keep both" if run.draft else "Keep", type="primary"):
                 with frame.caught():
-                    _keep(run, name, fitted[method], row_choice)
+                    checked_name(name)
+                    then = partial(_keep, name=name, fit=fitted[method], row_choice=row_choice)
+                    if run.draft:
+                        drafts.keep(run, original, then=then)
+                    else:
+                        then(run)
+                        st.rerun()
 
 
 def kept(run: cache.Run) -> None:
@@ -185,7 +197,6 @@ def kept(run: cache.Run) -> None:
 
 def _keep(run: cache.Run, name: str, fit: Fit, row_choice: RowChoice) -> None:
     """Begin to keep the predictions after a method, in a process of its own."""
-    checked_name(name)
     sources = {split: audits.source(run, split) for split in (*run.splits, *run.outside)}
     given = open_library(), name, run.id, fit, sources, row_choice
 
@@ -195,7 +206,7 @@ def _keep(run: cache.Run, name: str, fit: Fit, row_choice: RowChoice) -> None:
     text = f"Keeping “{esc(name)}” in the library."
     task = BackgroundTask(f"posthoc.keep.{run.id}", (name, fit.method), text, start)
     st.session_state[f"{KEEPING}.{run.id}"] = task, row_choice
-    task.begin()  # drawn further down, before it can end
+    task.begin()
 
 
 def _downloadable(run: cache.Run) -> bool:
@@ -223,10 +234,9 @@ def picker(run: cache.Run, task: Task) -> tuple[list[cache.Run], ExpanderContain
 
     Drafts stay out of the link.
     """
-    drafts = session.drafts().values()
     names = {
         draft.id: f"{draft.name} (draft)"
-        for draft in drafts
+        for draft in session.drafts().values()
         if draft.result.splits[draft.result.chosen_split].task is task
     }
     names |= {row.id: row.name for row in cache.openable(LISTED) if row.task == task}

@@ -61,7 +61,12 @@ KINDS = {
 def search() -> str:
     """Return what names and tags are searched for."""
     text = st.text_input(
-        "Search", placeholder="Name or tag", key="library.search", type="search", live=True
+        "Search",
+        placeholder="Name or tag",
+        key="library.search",
+        type="search",
+        live=True,
+        label_visibility="collapsed",
     )
     return text or ""
 
@@ -75,6 +80,7 @@ def kind() -> str | None:
         required=True,
         format_func=KINDS.__getitem__,
         key="library.kind",
+        label_visibility="collapsed",
     )
     return None if chosen == "all" else chosen
 

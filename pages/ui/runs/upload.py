@@ -181,9 +181,9 @@ def drop_zone(take: Callable[..., None]) -> None:
     if visitor.off("upload"):
         return
     st.markdown(
-        "NPZ, CSV, Parquet, safetensors, PT, JSON and more. Files are never run.",
-        help=f"{reading_choice.READ}. Candor tells you what it clips, drops or relabels. For files "
-        f"over {defaults.UPLOAD_MB / 1024:.0f} GB use the command line.",
+        "NPZ, CSV, PT, JSON and more.",
+        help=f"{reading_choice.READ}. Files are never run. Candor tells you what it clips, drops "
+        f"or relabels. For files over {defaults.UPLOAD_MB / 1024:.0f} GB use the command line.",
     )
     if not session.sealed():
         st.markdown(

@@ -16,7 +16,6 @@ from core.screens.xray import beside, saliency
 from core.screens.xray import film as views
 from core.screens.xray.film import Reference
 from core.screens.xray.plain import KEY, RISK
-from core.screens.xray.words import listed
 from pages.ui import cache, controls, frame, html_macros, session, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.xray import films as xray_films
@@ -52,7 +51,7 @@ def draw() -> str:
             html_macros.draw("headline", "No model to read films yet. Add one.")
         return views.NO_LABELS
     if any(notice.code == views.BLANK for notice in film.notices):  # no model is asked about it
-        _film_alone(top, film, f"Chest X-ray · {film.title}", views.blank_sentence())
+        _film_alone(top, film, views.blank_sentence())
         return views.NO_LABELS
 
     # the models and the finding are chosen over the answers, and drawn under them
@@ -81,13 +80,11 @@ def draw() -> str:
             settings = xray_pictures.settings(study)
     if withheld:  # by all: none was trained on films of this kind, and none is asked about it
         names = [model.name for model in picked]
-        eyebrow = f"Chest X-ray · {listed(names)} · {film.title}"
-        sentence = views.withheld_sentence(names, film_synthetic=film.synthetic)
-        _film_alone(top, film, eyebrow, sentence)
+        _film_alone(top, film, views.withheld_sentence(names, film_synthetic=film.synthetic))
         return views.NO_LABELS
     if study is None:
         with top:
-            widgets.eyebrow(f"Chest X-ray · {film.title}", _chip(film))
+            widgets.eyebrow(film.title)
             waits = any(ask.awaits(model, film) for model in picked)
             html_macros.draw("headline", LOOKING if waits else NO_ANSWER)
         with st.container(width=xray_pictures.WIDTH, key="xray_left"):
@@ -102,10 +99,10 @@ def draw() -> str:
     return study.noise
 
 
-def _film_alone(top: DeltaGenerator, film: FilmEntry, eyebrow: str, sentence: Sentence) -> None:
+def _film_alone(top: DeltaGenerator, film: FilmEntry, sentence: Sentence) -> None:
     """Draw a film of which no model says anything, and why."""
     with top:
-        widgets.eyebrow(eyebrow, _chip(film))
+        widgets.eyebrow(film.title)
         widgets.sentence(sentence)
         frame.notices(film.notices)
     with st.container(width=xray_pictures.WIDTH, key="xray_left"):
@@ -115,10 +112,6 @@ def _film_alone(top: DeltaGenerator, film: FilmEntry, eyebrow: str, sentence: Se
 def _withheld(model: Model, film: FilmEntry) -> bool:
     """Whether neither score nor heat of a model is shown for this film."""
     return views.withheld(model.synthetic, film_synthetic=film.synthetic)
-
-
-def _chip(film: FilmEntry) -> str:
-    return "Synthetic film" if film.synthetic else ""
 
 
 def _finding(results: Sequence[FilmResult], *, alone: bool) -> int:
@@ -175,10 +168,7 @@ def _reference(model: Model, film: FilmEntry) -> Reference | None:
 
 
 def _draw_heading(study: FilmStudy) -> None:
-    edition = shared.words()
-    parts = (edition.page, study.who, edition.label(study.name), study.film.title)
-    widgets.eyebrow(" · ".join(parts), _chip(study.film))
-    widgets.sentence(study.opening_sentence(edition))
+    widgets.sentence(study.opening_sentence(shared.words()))
     frame.notices(study.film.notices)
     has_burnt_in_notice = any(notice.code == NoticeCode.BURNED_IN for notice in study.film.notices)
     if not study.film.synthetic and not has_burnt_in_notice:

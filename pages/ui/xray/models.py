@@ -297,7 +297,7 @@ def choice_of_models(available: Mapping[str, Model]) -> list[str]:
     ids = chosen(available)
     st.session_state["widget.xray_models"] = ids
     st.multiselect(
-        "Models, side by side",
+        "Models",
         list(available),
         key="widget.xray_models",
         format_func=lambda model_id: available[model_id].name,

@@ -84,22 +84,20 @@ class PagePicture:
 def settings(study: FilmStudy) -> SaliencySettings:
     """Draw how heat is drawn; what needs knowledge lies in a popover, and not on plain pages."""
     look = controls.segments("Show", "picture", list(words.LOOKS), OVERLAY, words.LOOKS)
-    opacity = st.slider(
-        "Opacity, %",
-        10,
-        100,
-        OPACITY,
-        step=10,
-        key="opacity",
-        bind="query-params",
-        persist_state="session",
-        disabled=look != OVERLAY,
-        width=120,
-    )
-    settings = SaliencySettings(look=look, opacity=opacity / 100.0)
     if state.plain():
-        return settings
+        return SaliencySettings(look=look, opacity=OPACITY / 100.0)
     with st.popover("Method", icon=":material/tune:", key="xray.how"):
+        opacity = st.slider(
+            "Opacity, %",
+            10,
+            100,
+            OPACITY,
+            step=10,
+            key="opacity",
+            bind="query-params",
+            persist_state="session",
+            disabled=look != OVERLAY,
+        )
         # Draw the threshold of a finding
         reference, name = study.known, study.name
         key, box = _threshold_key(name), "xray.threshold"
@@ -137,7 +135,9 @@ def settings(study: FilmStudy) -> SaliencySettings:
         scale = controls.segments("One scale for", "scale", scales, scales[0], words.SCALES)
         if scale == words.OWN:
             widgets.caveat("Own scale", words.ALONE)
-        return replace(settings, method=method, layer=layer, scale=scale)
+        return SaliencySettings(
+            look=look, opacity=opacity / 100.0, method=method, layer=layer, scale=scale
+        )
 
 
 def film_alone(film: FilmEntry) -> None:

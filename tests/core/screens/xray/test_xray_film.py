@@ -70,7 +70,7 @@ def test_the_sentence_counts_films_of_such_a_score():
     found = views.sentence(film(0.74), 0, known(), TECHNICAL)
     # 29 of 48 are 60.4 %; Wilson's interval at 95 % is 46.3 to 73.0 %.
     assert found.text == (
-        "The model gives this film a score of 74. Of 100 films that it scores between 70 and 80, "
+        "Score 74. Of 100 films scored 70 to 80, "
         "about 60 (46 to 73) were labelled as showing an effusion."
     )
     assert "fluid around the lung" in views.sentence(film(0.74), 0, known(), PLAIN).text
@@ -137,7 +137,7 @@ def test_one_band_has_one_verdict_wherever_in_it_a_film_scores():
     for score in (0.0005, 0.01, 0.05):  # below, within and above
         assert low.at(0, score).reading == "says more than it should"
         said = " ".join(views.care(film(score), 0, low))
-        assert "were found: it says more than it should." in said
+        assert "on average: the model says more than it should." in said
 
 
 def test_a_band_of_few_films_has_no_verdict_in_any_mark():
@@ -164,9 +164,10 @@ def test_small_and_long_films_are_named():
 
 def test_what_must_be_read_beside_a_score():
     text = " ".join(views.care(film(0.74), 0, known()))
-    assert "In this band the model says 75 on average and 60 were found: no error beyond" in text
-    assert "this test set of 100 films, where 29 in 100 carried the label" in text
-    assert "Only 48 films lie in this band, so the count may be 46 to 73." in text
+    assert "These films score 75 on average: no error beyond chance here." in text
+    assert "These counts will differ at another clinic." in text
+    card = views.bands_card(film(0.74), 0, known())
+    assert card.explanation == "of all films, 29 in 100 were labelled; this film’s band is shaded"
     drawn = reference([0.75] * 100, [1] * 100, synthetic=True)
     assert "These counts do not apply to real patients." in " ".join(
         views.care(film(0.74), 0, drawn)
@@ -209,7 +210,7 @@ def test_a_share_of_too_few_films_stands_in_the_file_alone():
 def test_the_icons_are_the_numbers_of_the_sentence():
     icons, note = views.icons(film(0.74), 0, known())
     assert (icons.low, icons.filled, icons.high) == (46, 60, 73)
-    assert note == "48 films scored 70 to 80 in this test set of 100 films"
+    assert note == "scored 70 to 80: 48 of 100 test films"
     assert icons.key == (
         "labelled: 60",
         "may be 46 to 73",
@@ -222,8 +223,8 @@ def test_the_alt_text_of_the_bands_names_the_films_own():
     assert card.alt.endswith("This film’s band: 70 to 80.")
     assert "scored 70 to 80: 48 films, 60 of 100 (46 to 73)" in card.alt
     assert card.table.rows[7][2] == 48
-    assert card.explanation == "this film’s band is shaded"
-    assert views.bands_card(film(0.55), 0, known()).explanation == ""  # no film, so no dot
+    no_dot = views.bands_card(film(0.55), 0, known())  # where no film scored
+    assert "shaded" not in no_dot.explanation
 
 
 def test_the_key_of_the_bands_has_every_mark_that_they_can_have():
