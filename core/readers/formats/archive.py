@@ -108,8 +108,8 @@ class Archive:
 
 
 def _damaged(what: str, location: str = "") -> Refused:
-    what = f"Zip archive: {what}"
-    return Refused("FORMAT_UNKNOWN", what, "save or pack the file again", location)
+    remedy = "save or pack the file again"
+    return Refused("FORMAT_UNKNOWN", f"Zip archive: {what}", remedy, location)
 
 
 def _check_directory(members: list[zipfile.ZipInfo], start: int, most: int) -> None:
