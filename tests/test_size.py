@@ -47,3 +47,7 @@ def test_a_room_over_its_budget_is_named(field: str) -> None:
 def test_the_document_holds_the_budgets() -> None:
     text = size.DOCUMENT.read_text(encoding="utf-8")
     assert size.START + size.table(size.BUDGETS) + size.END in text
+
+
+def test_no_room_of_this_tree_is_over_its_budget() -> None:
+    assert size.over(*size.sizes(size.ROOT)) == []

@@ -46,7 +46,7 @@ DEFAULT = tuple(key for key in METRICS if key not in OF_PRINT)
 OF_LABELS = {"classwise_ece", "ece_answer", *OF_PRINT}  # what one label has none of
 UNAVAILABLE: dict[Task, Mapping[str, str]] = {
     Task.TOP_LABEL: {
-        **dict.fromkeys(("nll", "brier", "classwise_ece"), NEEDS_SCORES),
+        **dict.fromkeys((k for k, m in METRICS.items() if m.needs == "scores"), NEEDS_SCORES),
         "ece_answer": ALL_ANSWERS,
         **dict.fromkeys(POSITIVE, "needs the score of a positive class"),
     },

@@ -1,7 +1,8 @@
 """The audit of a split: at once where that is quick, in a process of its own where it is large.
 
-A large one is begun once for all sessions that open it, watched and stopped as any `Task`; while
-there is no result, what is asked for here is None, and the page shows how far it is.
+A large one is begun once for all sessions that open it, watched and stopped as any
+`BackgroundTask`; while there is no result, what is asked for here is None, and the page shows how
+far it is.
 """
 
 from collections.abc import Callable

@@ -17,6 +17,15 @@ SI = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 Places = list[tuple[float, float]]
 ANCHORS = {"left": "end", "center": "middle", "right": "start"}
 TEXT_GAP = 4.0  # between a dot and its words
+S, T = 0.89, 0.4  # half the side of a square, and half the width of a cross's arm
+CORNERS = {  # in radii of the circle of about the same area
+    "square": ((-S, -S), (S, -S), (S, S), (-S, S)),
+    "diamond": ((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)),
+    "cross": (
+        *((-T, -1.2), (T, -1.2), (T, -T), (1.2, -T), (1.2, T), (T, T)),
+        *((T, 1.2), (-T, 1.2), (-T, T), (-1.2, T), (-1.2, -T), (-T, -T)),
+    ),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,6 +282,10 @@ def _symbol(
         return path(steps, colour, width, fill=fill)
     if symbol == "line-ew":  # level
         return line([(x - radius, y), (x + radius, y)], colour, width)
+    if symbol in CORNERS:
+        corners = [(x + radius * dx, y + radius * dy) for dx, dy in CORNERS[symbol]]
+        steps = "M" + "L".join(f"{short(px)} {short(py)}" for px, py in corners) + "Z"
+        return path(steps, colour, width, fill=fill)
     if symbol != "circle":
         raise ValueError(f"no way to draw a {symbol}")
     attributes = {"cx": short(x), "cy": short(y), "r": short(radius), "fill": fill}

@@ -46,7 +46,7 @@ OF_LABELS: Final = {"label", "truth", "groundtruth", "target", "y", "gt"}
 def take(*files: SealedFile) -> None:
     """Read one file, or each of several by itself."""
     if len(files) == 1:
-        upload.read(Import(upload=Upload(files[0])))
+        upload.read(Import(upload=Upload(files[0])))  # draws the page anew
     if len(files) > MOST_RUNS:
         remove(file.path for file in files)
         what = f"{len(files)} files were dropped at once"

@@ -19,6 +19,7 @@ from core.reports.document import Chapter, Document, Edition, Section
 from core.reports.drawing.figure import drawn
 from core.reports.html import PageView, audit_html, document_html, preview_html, sheet_html
 from core.screens.kit import theme
+from core.screens.kit.curves import SYMBOLS
 from core.screens.kit.markup import templates
 from core.screens.kit.records import FigureCard, Sentence, Table
 
@@ -154,6 +155,27 @@ def test_an_area_ends_where_its_axis_does():
     corners = re.findall(r"([\d.]+) ([\d.]+)", inside.attributes["d"])
     assert set(corners) == {("50", "95"), ("290", "95"), ("290", "20"), ("170", "20")}
     assert not [mark for mark in marks if mark.attributes.get("fill") == "#fedcba"]
+
+
+@pytest.mark.parametrize("symbol", SYMBOLS)
+def test_every_symbol_of_a_curve_is_drawn_about_its_place(symbol):
+    layout = theme.layout(theme.LIGHT, 200) | {
+        "margin": {"l": 50, "t": 20, "r": 10, "b": 30},
+        "xaxis": theme.axis(theme.LIGHT, "x", range=[0, 2]),
+        "yaxis": theme.axis(theme.LIGHT, "y", range=[0, 100]),
+    }
+    dots = {"symbol": symbol, "size": 10, "color": "#123456"}
+    figure = go.Figure(go.Scatter(x=[1], y=[50], mode="markers", marker=dots), layout=layout)
+    (mark,) = [m for m in drawn(figure, 300).marks if m.attributes.get("fill") == "#123456"]
+    if mark.tag == "circle":
+        assert [mark.attributes[key] for key in ("cx", "cy", "r")] == ["170", "95", "5"]
+        return
+    places = re.findall(r"([\d.]+) ([\d.]+)", mark.attributes["d"])
+    corners = np.array(places, np.float64) - (170, 95)
+    np.testing.assert_allclose(corners.mean(axis=0), 0, atol=1e-9)
+    x, y = corners.T
+    area = abs(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1))) / 2
+    assert area == pytest.approx(np.pi * 5**2, rel=0.1)
 
 
 def test_words_of_a_figure_stay_words():
