@@ -42,7 +42,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/models": Size(1_500, 10, 4),
     "core/ood": Size(1_075, 7, 6),
     "core/readers": Size(17_100, 75, 182),
-    "core/reports": Size(3_285, 20, 28),
+    "core/reports": Size(3_300, 20, 28),
     "core/screens": Size(20_760, 86, 228),
     "core/studies": Size(3_560, 15, 14),
     "core/training": Size(4_300, 19, 52),
