@@ -51,7 +51,7 @@ from pages.ui import site
 
 LOG: Final = logging.getLogger("candor")
 MIB: Final = 2**20
-M_ARENA_MAX: Final = -8  # of mallopt in malloc.h
+M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD = -8, -3, -1  # of mallopt in malloc.h
 GRACE_S: Final = 5.0  # for requests under way when the server is told to end
 EXPIRE_S: Final = 5.0  # how often sessions that were left are looked for
 ROOT: Final = str(Path(__file__).parents[2])
@@ -303,7 +303,7 @@ def links() -> list[Route]:
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Let sessions expire while the server runs, and tidy up when it ends."""
-    share_arenas()
+    configure_malloc()
     # Else Streamlit serves the first deep link without the router, and its errors in its own words.
     PagesManager.uses_pages_directory = False
     task = asyncio.create_task(_expire_for_ever())
@@ -316,14 +316,20 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
             function()
 
 
-def share_arenas() -> None:
-    """Let all threads take memory from two arenas of the C library.
+def configure_malloc() -> None:
+    """Let the C library give back what sessions leave.
 
-    Each keeps what lies between, some MB; by default there are eight for each processor, and what
-    sessions leave grows until every thread has one. To be set before a second thread has its own.
+    All threads take memory from two arenas: each keeps what lies between, some MB; by default there
+    are eight for each processor, and what sessions leave grows until every thread has one. Arrays
+    of 2 MiB and more are always mapped by themselves: by default the first large one that is freed
+    raises that bound up to 32 MiB, those after it lie in an arena, and small objects between them
+    keep their pages. To be set before a second thread has an arena of its own.
     """
     with suppress(AttributeError, OSError, TypeError):  # macOS and Windows have none
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
+        malloc = ctypes.CDLL(None)
+        malloc.mallopt(M_ARENA_MAX, 2)
+        malloc.mallopt(M_MMAP_THRESHOLD, 2 * MIB)
+        malloc.mallopt(M_TRIM_THRESHOLD, 8 * MIB)  # as the bound above is set, it no longer moves
 
 
 def _end_requests_by_signal() -> None:

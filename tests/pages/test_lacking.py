@@ -40,7 +40,7 @@ def routed(monkeypatch):
             with ThreadPoolExecutor(1) as pool:  # in this one a browser may have its loop
                 pool.submit(lambda: asyncio.run(begin_and_end())).result()
 
-    for name in ("share_arenas", "_end_requests_by_signal"):
+    for name in ("configure_malloc", "_end_requests_by_signal"):
         monkeypatch.setattr(server, name, lambda: None)
     monkeypatch.setattr(server, "_LAST", [])
     monkeypatch.setattr("streamlit.testing.v1.app_test.PagesManager", Routed)

@@ -312,7 +312,7 @@ from threading import Barrier, Thread
 from pages.ui import server
 libc = ctypes.CDLL(None)
 libc.fopen.restype = libc.malloc.restype = ctypes.c_void_p
-server.share_arenas()
+server.configure_malloc()
 together = Barrier(12)
 def hold():
     together.wait()
@@ -335,3 +335,29 @@ def test_threads_share_two_arenas(tmp_path):
         cwd=server.ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert int(done.stdout) <= 2
+
+
+MAPPED = """
+import ctypes, sys
+from pages.ui import server
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+class Counts(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in "arena chunks fast mapped rest".split()]
+    _fields_ += [("more", ctypes.c_size_t * 5)]
+libc.mallinfo2.restype = Counts
+server.configure_malloc()
+libc.free(libc.malloc(24 << 20))
+before = libc.mallinfo2().mapped
+libc.malloc(3 << 20)
+print(libc.mallinfo2().mapped - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the bound is of glibc")
+def test_a_large_array_goes_back_whole_however_large_one_before_was():
+    """By default the second would lie in an arena, and small objects behind it would keep it."""
+    done = subprocess.run(
+        [sys.executable, "-c", MAPPED], cwd=server.ROOT, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) == 1
