@@ -1,6 +1,6 @@
 """Opening a run: the header that the tabs of Audit share, the sample shown until one is chosen."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -140,14 +140,18 @@ def _picker(run: cache.Run) -> None:
         key="app.picked",
         format_func=lambda run_id: names.get(run_id, run_id),
         on_change=_open_picked,
+        args=(names,),
         width=300,
     )
 
 
-def _open_picked() -> None:
+def _open_picked(names: Mapping[str, str]) -> None:
     """Open what was picked; a run that was deleted meanwhile is said, not raised."""
+    picked = st.session_state["app.picked"]
+    if picked not in names:  # a busy browser still sends the name of a draft that is a run by now
+        return
     try:
-        state.open_run(cache.find(st.session_state["app.picked"]))
+        state.open_run(cache.find(picked))
     except LibraryError as gone:
         state.open_run(None)
         state.say(f"{gone.what}. It was deleted.")

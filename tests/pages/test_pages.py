@@ -155,6 +155,16 @@ def test_a_run_that_vanished_is_said_and_another_can_be_opened(home, hostile_run
     assert any(button.key == "sample.digits-fair" for button in gone.button)
 
 
+def test_a_name_that_a_busy_browser_still_shows_opens_nothing(home):
+    test = opened("reliability", run="digits-fair")
+    box = test.selectbox(key="app.picked")
+    box.options.append("Fair digits (draft)")  # of a draft that has become this run
+    box.set_value("Fair digits (draft)").run()
+    assert not test.exception
+    assert test.query_params["run"] == "digits-fair"
+    assert test.selectbox(key="app.picked").value == "digits-fair"
+
+
 @pytest.mark.slow
 def test_picking_a_run_that_was_deleted_meanwhile_is_no_crash(home, hostile_run):
     test = opened("reliability", run="digits-fair")
