@@ -54,8 +54,8 @@ with frame.caught():
         widgets.scores("Scores of the methods", view.table.heads, view.table.written())
         widgets.noted(view.caption, view.table.file, "posthoc", "All numbers, CSV")
         if not state.plain() and len(results) == len(methods):
+            figures.take_away(run, fits, rows)
             with actions:
-                figures.take_away(run, fits, rows)
                 figures.keep_as_run(run, fits, row_choice)
             if task not in {Task.MULTILABEL, Task.TOP_LABEL}:
                 figures.temperature_handle(run, row_choice, fits)

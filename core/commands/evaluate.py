@@ -195,10 +195,13 @@ def add_evaluate(verb: Parser) -> None:
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:
+    from core.configs import AuditConfig
     from core.jobs.local import open_jobs
     from core.library import open_library
+    from core.metrics.suite import audit
     from core.models.catalogue import ONNX
     from core.readers.sandbox import scratch
+    from core.reports.audit_json import audit_json
 
     jobs, request = open_jobs(), request_of(arguments)
     # What would only be noticed after hours of work
@@ -222,11 +225,6 @@ def _evaluate(arguments: argparse.Namespace) -> int:
             raise matched.refusal()
         (job,) = jobs.submit([config], weights=folder / group.file, request=request)
     manifest = open_library().get(waited(jobs, job).run)
-    from core.configs import AuditConfig
-    from core.library import open_library
-    from core.metrics.suite import audit
-    from core.reports.audit_json import audit_json
-
     split = manifest.headline
     predictions = open_library().load(manifest.id, split)
     audited = audit_json(
@@ -272,6 +270,7 @@ def _config(
     from core.datasets.catalogue import DATASETS
     from core.inference.config import EvaluationConfig, WeightsSource, first_size
     from core.inference.settings import settings_for_folder, settings_of
+    from core.jobs.local import open_jobs
 
     data, root = arguments.data, arguments.data_root
     if data not in DATASETS and data and leads_to(Path(data), "dir"):
@@ -284,11 +283,12 @@ def _config(
     if data == "folder" and root is not None and stated is None and not run:
         settings = settings_for_folder(candidate.model, root, channels)
     if settings is None:
+        known_by = open_jobs().folder(run).config().data if run else data
         size = first_size(
-            candidate.model, candidate.size, data, stated=stated, trained_here=bool(run)
+            candidate.model, candidate.size, known_by, stated=stated, trained_here=bool(run)
         )
         settings = settings_of(
-            candidate.model, size, channels, data=data, file=file.name, trained_here=bool(run)
+            candidate.model, size, channels, data=known_by, file=file.name, trained_here=bool(run)
         )
     preprocessing = preprocessing_of(arguments, settings, channels)
     sets = tuple(outside_set for text in arguments.set for outside_set in _sets(text))

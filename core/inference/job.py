@@ -428,15 +428,18 @@ class Evaluation:
     def _check_overlap(self, label: str, split: DatasetSplit) -> None:
         """Refuse a set that is the data itself, and say where some of it is."""
         rows = spread(len(split), self.config.limit)
-        n_same = overlap(self.data, split, rows)
+        n_same, texts = overlap(self.data, split, rows), list[str]()
         if n_same == len(rows):
             what = f"{label}: all {n_same:,} that were looked at are in {self.data.name}"
             raise Refused("OVERLAP", what, "choose a set that the model was not made for")
         if n_same:
-            text = f"{label}: {n_same:,} of {len(rows):,} also are in {self.data.name}."
-            self.notices.append(Notice(NoticeCode.OVERLAP, text))
-        elif isinstance(self.data.train, StreamedSplit):  # what was looked for is not all there is
-            text = f"{label}: of {self.data.name}, only copies of its files would have been found."
+            verb = "is" if n_same == 1 else "are"
+            texts.append(f"{label}: {n_same:,} of {len(rows):,} {verb} also in {self.data.name}.")
+        if isinstance(self.data.train, StreamedSplit):  # what was looked for is not all there is
+            rest = f"files copied unchanged from {self.data.name} would have been found."
             if stored_files(split) is None:
-                text = f"{label}: not compared with {self.data.name}, whose pictures are files."
-            self.notices.append(Notice(NoticeCode.OVERLAP, text))
+                texts = [f"{label}: not compared with {self.data.name}, whose pictures are files."]
+            else:
+                texts.append(f"Only {rest}" if texts else f"{label}: only {rest}")
+        if texts:
+            self.notices.append(Notice(NoticeCode.OVERLAP, " ".join(texts)))

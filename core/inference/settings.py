@@ -36,7 +36,7 @@ def settings_of(
     channels : int, optional
         Of the network; moments of networks of public code are given for as many.
     data : str, optional
-        That it is evaluated on.
+        That it is evaluated on; that it was trained on where Candor trained it.
     file : str, optional
         What its weights are called: torchvision's own names tell which of its recipes they are of.
         Others are taken to be of its first, which scales to 256 pixels for most networks, as the
@@ -65,8 +65,9 @@ def settings_of(
         return Preprocessing(size)
     library, _, name = model.partition(":")
     values = _timm(name, own) if library == "timm" else _torchvision(name, file)
-    own = values["size"]
-    return Preprocessing(**{**values, "size": size or own})
+    if size is None or (size == own and shipped().takes_any(model)):  # nobody chose another
+        size = values["size"]
+    return Preprocessing(**{**values, "size": size})
 
 
 def settings_for_folder(model: str, folder: Path, channels: int = COLOURS) -> Preprocessing | None:

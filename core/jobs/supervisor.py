@@ -35,7 +35,7 @@ PROGRAMS: Final = {
     "evaluate": "core.inference",
     "audit": "core.commands.audit_job",
 }
-GRACE_S: Final = 20.0  # a training may have a checkpoint to write
+GRACE_S: Final = 15.0  # a training may have a checkpoint to write; SLURM gives 30 s in all
 LOOK_S: Final = 0.1
 ASK_S: Final = 0.5  # how often the table is asked whether to stop
 SAME_SIGNAL_S: Final = 1.0  # within which a signal reaches all processes

@@ -24,7 +24,6 @@ from core.library.index import DamagedRun, Index, Query, RunRow
 from core.library.manifest import (
     BINS,
     HISTORY,
-    HISTORY_KIND,
     RUN_ID,
     VALIDATION,
     Manifest,
@@ -246,7 +245,7 @@ class Library:
         if kind == "train":
             check_tables(tables, splits)
         manifest = describe(name, splits, source=source, summary=summary, notices=notices)
-        if kind in ("upload", HISTORY_KIND):
+        if run_id is None or kind == "upload":
             members = [part.members.of_row for part in splits.values() if part.members is not None]
             arrays = [array for part in splits.values() for array in (part.scores, part.labels)]
             self.check_room(sum(array.nbytes for array in (*arrays, *members)))

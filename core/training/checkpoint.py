@@ -99,8 +99,8 @@ class CheckpointWriter:
         # Python runs handlers between two steps of its own only, but writes to this pipe at once.
         ended, signalled = os.pipe()
         os.set_blocking(signalled, False)
-        self._before = signal.signal(signal.SIGTERM, lambda *_: None)
         self._pipe_before = signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
+        self._before = signal.signal(signal.SIGTERM, lambda *_: None)
         self._signalled = signalled
         Thread(target=self._end_by_signal, args=(ended,), daemon=True).start()
         return self
@@ -112,7 +112,7 @@ class CheckpointWriter:
                 continue
         if not number:
             return
-        with suppress(LibraryError):
+        with suppress(Exception):  # whatever it is, the process ends
             self._write()
         if not ranks.leads():  # an exit code would have Fabric kill the first rank as it saves
             os._exit(0)
@@ -125,11 +125,11 @@ class CheckpointWriter:
             if kind is None:
                 self.wait()
             else:
-                with suppress(LibraryError):  # what failed comes first
+                with suppress(Exception):  # what failed comes first
                     self._write()
         finally:
-            signal.set_wakeup_fd(self._pipe_before)
             signal.signal(signal.SIGTERM, self._before)
+            signal.set_wakeup_fd(self._pipe_before)
             os.close(self._signalled)
 
 

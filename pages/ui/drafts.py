@@ -69,6 +69,8 @@ def keep(
     """
     begun = st.session_state.get(_place(run.id))
     if begun is not None and begun.running:
+        if then is not None:  # asked for while the draft alone is being kept
+            st.session_state[f"{NEXT}.{run.id}"] = then
         return
     draft, audited = session.claim(run.id), audits.known(run, run.split)
     st.session_state[f"{NEXT}.{run.id}"] = then

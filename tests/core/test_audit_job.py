@@ -36,8 +36,10 @@ def home(tmp_path, monkeypatch):
     return tmp_path / "home"
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("shards", [npy_shards, parquet_shards])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "shards", [npy_shards, pytest.param(parquet_shards, marks=pytest.mark.nightly)]
+)
 def test_the_job_finds_what_the_audit_in_memory_does(home, tmp_path, capfd, shards):
     folder = str(shards(tmp_path / "shards"))
     asked = ("--bins", "7", "--scores", "logits", "--fail-if", "accuracy<0.99")

@@ -183,7 +183,6 @@ def test_axe_finds_nothing_and_a_page_fits_its_window_in_width_and_in_words(visi
         ALSO[name](page)
 
 
-@pytest.mark.nightly
 def test_every_page_is_reached_with_the_keyboard_alone(visit):
     page = visit("/")
     links = page.get_by_test_id("stSidebar").get_by_role("link")

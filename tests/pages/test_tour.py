@@ -56,7 +56,7 @@ def test_the_last_step_says_of_films_what_its_page_says_and_leads_to_ones_own_fi
     seen = card(test)
     low, high, share = re.search(r"films scoring (\d+) to (\d+) for .*, (\d+) show", seen).groups()
     headline = re.sub(r"<.*?>", "", seen.partition("<h1")[2].partition("</h1>")[0])
-    assert f"{low} and {high}, about {share} " in headline
+    assert f"{low} to {high}, about {share} " in headline
     assert f"Another model, “{Library(Path('unused'), SAMPLES).get(tour.FILMS).name}”" in seen
     assert test.button(key="tour.next").label == "Drop your own file"
 

@@ -165,6 +165,7 @@ def test_a_real_film_gets_neither_score_nor_heat_from_models_of_synthetic_films(
     assert "trained on synthetic films alone" in text
     for words in (
         "Of 100 films scored",
+        "gives this film a score of",
         "The findings of this film",
         "strong influence",
         "Consolidation",

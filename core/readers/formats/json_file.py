@@ -254,7 +254,6 @@ def _inspect_row(sample: Row, score: object) -> Row:
 
 INDEX: Final = "index"
 COUNTING: Final = re.compile(r"0|-?[1-9]\d{0,17}")
-TABLE_REMEDY: Final = "write the table again, for example with to_json(orient='split')"
 Cells = dict[str, list[object]]
 
 

@@ -32,9 +32,8 @@ class PackedPictures:
     """Pictures of a zip that may be unpacked."""
 
     archive: Archive
-    members: Mapping[
-        str, str
-    ]  # by the paths that they are unpacked to, without a folder around all
+    # by the paths that they are unpacked to, without a folder around all
+    members: Mapping[str, str]
     skipped: int  # other files
 
     def contents(self) -> Iterator[tuple[str, memoryview]]:

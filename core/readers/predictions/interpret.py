@@ -385,9 +385,9 @@ def _doubt(
         rivals = []
         for choice in guess.choices[1:]:
             with suppress(Refused):
-                other = _interpret(contents, added, choice.options(options))
-                rivals.append(skill(other.splits[choose_split(other.splits)]))
-        better = any(rival is not None and reached.far_below(rival) for rival in rivals)
+                rivals.append(_interpret(contents, added, choice.options(options)))
+        skills = [skill(rival.splits[choose_split(rival.splits)]) for rival in rivals]
+        better = any(rival is not None and reached.far_below(rival) for rival in skills)
         if better or not reached.plausible:
             return _with_guesses(guess.question(), [g for g in guesses if g is not guess])
     return None

@@ -229,7 +229,7 @@ def size(opened: OpenedWeights) -> tuple[int, int] | None:
     return changed.get((chosen, str(value("data")))) or first_size(
         chosen,
         own,
-        str(value("data")),
+        _shown_for(opened),
         stated=stated_side(opened.file),
         trained_here=isinstance(opened.spec, TrainConfig),
     )
@@ -269,12 +269,17 @@ def question(opened: OpenedWeights) -> dict[str, Any] | None:  # Any: plain JSON
         "channels": value("channels"),
         "size": None if image_size is None else list(image_size),
         "folder": _folder(opened),
-        "data": str(value("data")),
+        "data": _shown_for(opened),
         "file": opened.file.name,
         "trained_here": isinstance(opened.spec, TrainConfig),
         **({"weights": str(opened.path(group))} if chosen == ONNX else {}),
         "bytes": chosen == ONNX and opened.file.hints.get("input_type") == "uint8",
     }
+
+
+def _shown_for(opened: OpenedWeights) -> str:
+    """Return the data that a network was trained on where Candor did, else those to be shown it."""
+    return opened.spec.data if isinstance(opened.spec, TrainConfig) else str(value("data"))
 
 
 def _folder(opened: OpenedWeights) -> str | None:

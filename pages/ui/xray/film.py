@@ -168,6 +168,7 @@ def _reference(model: Model, film: FilmEntry) -> Reference | None:
 
 
 def _draw_heading(study: FilmStudy) -> None:
+    widgets.eyebrow(study.film.title)
     widgets.sentence(study.opening_sentence(shared.words()))
     frame.notices(study.film.notices)
     has_burnt_in_notice = any(notice.code == NoticeCode.BURNED_IN for notice in study.film.notices)

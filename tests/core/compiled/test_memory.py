@@ -100,8 +100,8 @@ def python(code: str, *arguments: str) -> str:
 
 
 @LINUX
-@pytest.mark.nightly
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.slow
+@pytest.mark.parametrize("classes", [pytest.param(2, marks=pytest.mark.nightly), 3])
 def test_an_audit_in_files_finds_the_same_and_takes_little_memory(classes):
     (found, of_memory), (in_files, of_files) = (
         json.loads(python(AUDIT, str(classes), where)) for where in ("memory", "files")

@@ -209,8 +209,12 @@ def test_a_check_for_known_pictures_that_a_limit_makes_partial_says_so(job, tmp_
             if notice.code == "OVERLAP"
         ]
 
-    assert said("anew", limit=3) == ["of folder, only copies of its files would have been found."]
-    assert said("copied", limit=3) == ["1 of 3 also are in folder."]
+    assert said("anew", limit=3) == [
+        "only files copied unchanged from folder would have been found."
+    ]
+    assert said("copied", limit=3) == [
+        "1 of 3 is also in folder. Only files copied unchanged from folder would have been found."
+    ]
     assert said("t.mat", limit=3) == ["not compared with folder, whose pictures are files."]
     with pytest.raises(Refused, match="all 6 that were looked at are in folder"):
         said("copied")

@@ -41,11 +41,10 @@ def state(parts):
     return parts.net.state_dict()
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize(
     "backend",
     [
-        pytest.param(broken, id="forward"),
+        pytest.param(broken, id="forward", marks=pytest.mark.nightly),
         pytest.param(aot_autograd(fw_compiler=nop, bw_compiler=broken), id="back"),
     ],
 )
