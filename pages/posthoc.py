@@ -54,7 +54,6 @@ with frame.caught():
         widgets.scores("Scores of the methods", view.table.heads, view.table.written())
         widgets.noted(view.caption, view.table.file, "posthoc", "All numbers, CSV")
         if not state.plain() and len(results) == len(methods):
-            figures.take_away(run, fits, rows)
             with actions:
                 figures.keep_as_run(run, fits, row_choice)
             if task not in {Task.MULTILABEL, Task.TOP_LABEL}:
@@ -62,3 +61,4 @@ with frame.caught():
             if task is not Task.TOP_LABEL:
                 figures.temperatures(run, row_choice, objective, task)
             figures.meanings(fits, task)
+            figures.take_away(run, fits, rows)
