@@ -43,9 +43,9 @@ def matching(question: Json) -> Answer:
     size = question["size"] and tuple(question["size"])
     folder = question.get("folder")
     model, channels = question["model"], question["channels"]
-    told = {key: question[key] for key in ("data", "file", "trained_here") if key in question}
+    hints = {key: question[key] for key in ("data", "file", "trained_here") if key in question}
     settings = (folder and settings_for_folder(model, Path(folder), channels)) or settings_of(
-        model, size, channels, **told
+        model, size, channels, **hints
     )
     if question.get("bytes"):
         settings = with_moments(settings, "bytes", channels)

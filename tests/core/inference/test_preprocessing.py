@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from core import codec
+from core.checkpoints.index import shipped
 from core.datasets.pictures import Scaling, decode
 from core.errors import UsageError
+from core.inference.config import first_size
 from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import MOMENTS, Preprocessing
 from core.inference.settings import settings_for_folder, settings_of
@@ -155,6 +157,10 @@ def test_what_candor_trained_is_shown_what_its_training_shows():
     assert settings_of("small_cnn", (224, 224), data="imagenet") == shown
     released = settings_of("torchvision:vit_b_16", None, file="vit_b_16_swag-9ac1b537.pth")
     assert (released.size, released.crop) == ((384, 384), 1.0)
+    net = "torchvision:regnet_y_16gf"  # takes any size, so what is asked is the catalogue's own
+    size = first_size(net, shipped().size(net), "imagenet")
+    swag = settings_of(net, size, data="imagenet", file="regnet_y_16gf_swag-43afe44d.pth")
+    assert (swag.size, swag.crop) == ((384, 384), 1.0)
 
 
 def test_ten_crops_are_those_of_torchvision():
