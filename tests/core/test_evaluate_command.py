@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from core.__main__ import main
 from core.library import Library
@@ -95,6 +96,15 @@ def test_a_training_is_named_by_its_id(here, candor, trainer_job):
     assert list(report["splits"]) == ["test"]
     again, trained = (library.load(run, "test") for run in (report["run"], trainer_job))
     np.testing.assert_allclose(again.scores, trained.scores, atol=1e-4)
+    for digit in range(10):  # elsewhere it is shown pictures as its own data are, 8 x 8
+        (here / "scans" / str(digit)).mkdir(parents=True)
+        for k in range(9):
+            pixels = np.full((20, 20), 25 * digit + k, np.uint8)
+            Image.fromarray(pixels).save(here / "scans" / str(digit) / f"{k}.png")
+    _, report = candor(trainer_job, "--data", str(here / "scans"), "--split", "test",
+                       "--keep-implausible")  # fmt: skip
+    config = library.get(report["run"]).config
+    assert (config["data"], config["preprocessing"]["size"]) == ("folder", [8, 8])
 
 
 @pytest.fixture
