@@ -29,7 +29,7 @@ SLOW = "(slow or nightly) and not soak and not gpu"
 
 
 def copy_tree(target: Path) -> None:
-    """Copy what git knows of the tree."""
+    """Copy what git knows of the tree, and the machine code that is kept beside it."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -41,6 +41,9 @@ def copy_tree(target: Path) -> None:
         if (ROOT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target / name)
+    kept = Path("core/compiled/__pycache__")
+    if (ROOT / kept).is_dir():
+        shutil.copytree(ROOT / kept, target / kept)
 
 
 def apply(patch: Path, tree: Path, *, back: bool = False) -> None:
