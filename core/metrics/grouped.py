@@ -67,7 +67,7 @@ def effective_rows(ranked: SortedOutcomes, cuts: Int) -> Float:
 
     Parameters
     ----------
-    ranked : Ranked
+    ranked : SortedOutcomes
         Sorted rows.
     cuts : (B + 1,) int64
         Ascending ranks.

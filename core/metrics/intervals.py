@@ -351,7 +351,7 @@ class Resamples:
     floor_hits : (R, C + 1) int32
         Running hits when the outcomes are redrawn from the confidences themselves; with weights,
         float64.
-    ranked : Ranked
+    ranked : SortedOutcomes
         What was resampled.
     """
 

@@ -45,7 +45,7 @@ def smce(ranked: SortedOutcomes) -> float:
 
     Parameters
     ----------
-    ranked : Ranked
+    ranked : SortedOutcomes
         N rows with claims c and outcomes t.
 
     Notes
@@ -83,7 +83,7 @@ def pgap(ranked: SortedOutcomes) -> float:
 
     Parameters
     ----------
-    ranked : Ranked
+    ranked : SortedOutcomes
         N rows with claims c and outcomes t.
 
     Notes

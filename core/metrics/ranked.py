@@ -101,7 +101,7 @@ class SortedOutcomes:
 
         Returns
         -------
-        Ranked
+        SortedOutcomes
             Read-only arrays.
 
         Notes

@@ -13,7 +13,7 @@ def risk_coverage(ranked: SortedOutcomes) -> tuple[Float, Float]:
 
     Parameters
     ----------
-    ranked : Ranked
+    ranked : SortedOutcomes
         Answers with their confidence and whether they were right.
 
     Returns

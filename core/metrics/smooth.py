@@ -31,7 +31,7 @@ def smece(ranked: SortedOutcomes, *, method: str = "exact") -> float:
 
     Parameters
     ----------
-    ranked : Ranked
+    ranked : SortedOutcomes
         N rows.
     method : str
         ``exact``: the kernel integral at the smallest bandwidth s with smECE_s <= s.

@@ -24,7 +24,7 @@ def shares_by_weight(ranked: SortedOutcomes) -> Float | None:
 
     Parameters
     ----------
-    ranked : Ranked
+    ranked : SortedOutcomes
         Sorted rows; of groups nothing is read.
 
     Returns

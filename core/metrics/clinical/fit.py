@@ -367,7 +367,7 @@ def _by_residuals(ranked: SortedOutcomes, share: Float, level: float) -> float:
 
     Parameters
     ----------
-    ranked : Ranked
+    ranked : SortedOutcomes
         Rows that are not grouped.
     share : (D,) float64
         Fitted share of each claim.

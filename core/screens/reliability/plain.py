@@ -271,7 +271,7 @@ def plain_view(
     target : TargetAudit
         The same target that the technical page shows; of a label the verdict is the one that is
         left among all labels of the audit.
-    ranked : Ranked
+    ranked : SortedOutcomes
         Its outcomes; only how they are grouped differs from the technical page.
     split : str
         As the user knows it.

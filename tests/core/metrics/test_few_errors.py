@@ -15,7 +15,7 @@ from core.metrics.few_errors import (
 )
 from core.metrics.proper import nll_rows
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.selective import aurc, error_weights
+from core.metrics.selective import aurc, error_weights, risk_coverage
 from core.metrics.suite import audit
 from core.predictions import INDEPENDENT, Outcomes, Predictions, SamplingDesign, ScoreKind, Task
 
@@ -170,3 +170,11 @@ def test_risk_falls_where_claims_half_as_sure_expect_errors():
     assert not loss.any()
     assert not extra.any()
     assert unseen.mean == pytest.approx((0.25 * 1.5 + 0.5 / 3) / (0.25 + 1 / 3))
+
+
+def test_risk_against_coverage_ends_with_every_row_answered() -> None:
+    """Four answers of three confidences, by hand: 1 answered, then 3, then all 4."""
+    answers = Outcomes(np.array([0.8, 0.6, 0.9, 0.8]), np.array([False, False, True, True]))
+    coverage, risk = risk_coverage(SortedOutcomes.of(answers))
+    np.testing.assert_allclose(coverage, [1 / 4, 3 / 4, 1])
+    np.testing.assert_allclose(risk, [0, 1 / 3, 1 / 2])
