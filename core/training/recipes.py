@@ -128,12 +128,15 @@ RECIPES: Final[dict[str, Recipe]] = {
         "As above; released code of Mukhoti et al. 2020, which takes its vocabulary from all "
         "messages, here from those of the training part. Name glove.6B.100d.txt as word vectors",
     ),
-    "finsen": Recipe(
-        "FinSen as 20 Newsgroups: 50 epochs, Adam at 0.001, batches of 128, the last 1,000 words, "
-        "the epoch with the lowest validation error kept",
-        {**_TEXTS, "text": _WORDS},
-        "Focal calibration loss 2024, section 5, states batches of 128 for all texts and the rest "
-        "for 20 Newsgroups alone, by the code of Mukhoti et al.; FinSen is taken to be trained "
-        "alike. Name glove.6B.100d.txt as word vectors",
-    ),
+    **{
+        data: Recipe(
+            f"{label} as 20 Newsgroups: 50 epochs, Adam at 0.001, batches of 128, the last 1,000 "
+            "words, the epoch with the lowest validation error kept",
+            {**_TEXTS, "text": _WORDS},
+            "Focal calibration loss 2024, section 5, states batches of 128 for all texts and the "
+            f"rest for 20 Newsgroups alone, by the code of Mukhoti et al.; {label} is taken to be "
+            "trained alike. Name glove.6B.100d.txt as word vectors",
+        )
+        for data, label in (("finsen", "FinSen"), ("ag_news", "AG News"))
+    },
 }

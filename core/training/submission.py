@@ -171,6 +171,7 @@ RECIPE_OF: Final = {
     "imagenet": "imagenet",
     "20newsgroups": "newsgroups_released",
     "finsen": "finsen",
+    "ag_news": "ag_news",
 }
 # What a paper does otherwise than the recipe, by paper and data.
 OWN: Final[dict[tuple[str, str], dict[str, Any]]] = {

@@ -144,16 +144,17 @@ def test_rows_that_cannot_be_trained_here_are_named():
     assert why["20newsgroups", "gp_cnn"] == why["tiny_imagenet", "resnet50"] == NO_FOLDER
 
 
-def test_rows_of_finsen_are_trained_from_its_file_as_20_newsgroups():
-    rows = published(paper="fcl2024", table="1", dataset="finsen", posthoc="none")
-    configs, left_out = reproductions(rows, (1,), {}, {"finsen": "/data/finsen.csv"}, VECTORS)
+@pytest.mark.parametrize(("data", "gamma_and_lambda"), [("finsen", (4, 4)), ("ag_news", (4, 3))])
+def test_rows_of_other_texts_are_trained_as_20_newsgroups(data, gamma_and_lambda):
+    rows = published(paper="fcl2024", table="1", dataset=data, posthoc="none")
+    configs, left_out = reproductions(rows, (1,), {}, {data: "/data/here"}, VECTORS)
     assert not left_out
     assert {c.text.embeddings for c in configs} == {VECTORS}
     assert {(c.model, c.data_root, c.epochs, c.batch_size) for c in configs} == {
-        ("text_cnn_released", "/data/finsen.csv", 50, 128)
+        ("text_cnn_released", "/data/here", 50, 128)
     }
     fcl = next(c.loss for c in configs if c.loss["name"] == "fcl")
-    assert (fcl["gamma"], fcl["lambda"]) == (4.0, 4.0)  # table 5
+    assert (fcl["gamma"], fcl["lambda"]) == gamma_and_lambda  # table 5
     assert {m for c in configs for m in subject(c.to_json()).methods} >= {r.method for r in rows}
 
 
