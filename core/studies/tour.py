@@ -25,8 +25,8 @@ class Claimed:
 
     Attributes
     ----------
-    n, total : int
-        How many rows, and of how many.
+    n : int
+        How many rows.
     low, high : float
         Between which the claims lie.
     says, right : float
@@ -34,7 +34,6 @@ class Claimed:
     """
 
     n: int
-    total: int
     low: float
     high: float
     says: float
@@ -47,13 +46,10 @@ class Mended:
 
     Attributes
     ----------
-    surer : bool
-        Whether the correction raises the mean confidence.
     before, after : float
         ECE, fractions.
     """
 
-    surer: bool
     before: float
     after: float
 
@@ -89,7 +85,6 @@ def _groups(rows: Predictions, edges: Sequence[float]) -> list[Claimed]:
     return [
         Claimed(
             n=int(n),
-            total=ranked.n,
             low=low,
             high=high,
             says=float(says / n),
@@ -113,11 +108,7 @@ def mended(fit_rows: Predictions, test_rows: Predictions) -> Mended:
     calibrator = posthoc.fit(CORRECTION, fit_rows).calibrator
     assert calibrator is not None
     corrected = posthoc.calibrated(calibrator, test_rows)
-    return Mended(
-        surer=overall(corrected).says > overall(test_rows).says,
-        before=_ece(test_rows),
-        after=_ece(corrected),
-    )
+    return Mended(before=_ece(test_rows), after=_ece(corrected))
 
 
 def _ece(rows: Predictions) -> float:
@@ -139,7 +130,6 @@ def widest_band(rows: Predictions) -> FilmBand:
         for i in np.flatnonzero(of_finding.count >= ENOUGH):
             claimed = Claimed(
                 n=int(of_finding.count[i]),
-                total=ranked.n,
                 low=float(of_finding.low[i]),
                 high=float(of_finding.high[i]),
                 says=float(of_finding.mean[i]),

@@ -54,7 +54,7 @@ def offer() -> None:
         icon=":material/tour:",
         key="tour.start",
         on_click=_enter,
-        help=f"{n} steps, about three minutes, in plain words.",
+        help=f"{n} steps, about two minutes, in plain words.",
     ):
         _go(1)
 
@@ -120,7 +120,7 @@ def _sure(run: cache.Run) -> Stop:
     rows = cache.predictions(run, run.split)
     group = tour.surest_gap(rows)
     assert group is not None  # the sample was made so; a test looks
-    return words.confidence_stop(run.name, tour.overall(rows), group)
+    return words.confidence_stop(tour.overall(rows), group)
 
 
 @cached(library=4, draft=1, keys=cache.KEYS)
@@ -128,7 +128,7 @@ def _mended(run: cache.Run) -> Stop:
     from core.studies import tour
 
     fit_rows, rows = cache.predictions(run, "val"), cache.predictions(run, run.split)
-    return words.mended_stop(tour.mended(fit_rows, rows), rows.n, fit_rows.n)
+    return words.mended_stop(tour.mended(fit_rows, rows), fit_rows.n)
 
 
 @cached(library=4, draft=1, keys=cache.KEYS)

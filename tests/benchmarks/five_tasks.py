@@ -151,7 +151,7 @@ def explain_a_film(walk: Walk) -> None:
     walk.page.wait_for_url("**/xray**")
     settled(walk.page)
     walk.button("Synthetic 2")
-    expect(walk.page.get_by_role("button", name="Synthetic 2, shown")).to_be_visible()
+    expect(walk.page.get_by_role("button", name="Synthetic 2 shown")).to_be_visible()
     walk.answered(walk.page.get_by_text("The findings of this film"))
     with walk.page.expect_download() as download:
         walk.button("This view, HTML")

@@ -65,7 +65,9 @@ PAGES = {
     "theory in three classes": "/theory?part=classes",
     "where print is wrong": "/theory?part=print",
     "theory plain": "/theory?plain=true",
-    "a step of the tour": "/xray?run=phantom-ce&plain=true&tour=3",
+    "step 1 of the tour": "/reliability?run=digits-overconfident&plain=true&tour=1",
+    "step 2 of the tour": "/posthoc?run=digits-overconfident&methods=focal_ts&plain=true&tour=2",
+    "step 3 of the tour": "/xray?run=phantom-ce&plain=true&tour=3",
     "a link to nothing": "/reliability?run=nothing",
 }
 # What these draw is drawn by a page above as well, only more of it or less, or in plain words.
@@ -84,7 +86,7 @@ NIGHTLY = {
     "nothing published",
     "where print is wrong",
     "theory plain",
-    "a step of the tour",
+    "step 3 of the tour",
 }
 SIBLINGS = {
     "compare plain",
@@ -93,6 +95,8 @@ SIBLINGS = {
     "ood plain of texts",
     "published with doubts",
     "theory in three classes",
+    "step 1 of the tour",
+    "step 2 of the tour",
 }
 WHEN = dict.fromkeys(NIGHTLY, pytest.mark.nightly) | dict.fromkeys(SIBLINGS, pytest.mark.soak)
 # Nothing is open on these; their tabs name no run.

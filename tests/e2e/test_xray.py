@@ -90,7 +90,7 @@ def test_a_film_is_looked_at_checked_and_saved(visit, film, file):
     looked_at(page)
     expect(page.locator(".c-banner")).to_contain_text("Research use, not a medical device.")
     drop(page, file)
-    expect(page.get_by_role("button", name="Film 1, shown", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Film 1 shown", exact=True)).to_be_visible()
     expect(page.get_by_test_id("stPopoverBody")).to_be_hidden()  # it would hide the answer
     # Its models were trained on synthetic films: of another, neither score nor heat is shown.
     expect(page.locator("h1.c-sentence")).to_have_text("No score of this real film is shown.")
@@ -105,7 +105,7 @@ def test_a_film_is_looked_at_checked_and_saved(visit, film, file):
         "Finding",
         *[name for name in page_options(page, "Finding") if name.startswith(f"{FINDING},")],
     )
-    expect(page.get_by_role("button", name="Synthetic 4, shown")).to_be_visible()
+    expect(page.get_by_role("button", name="Synthetic 4 shown")).to_be_visible()
     check_heat(page, film)
     check_axe(page)
     page.get_by_role("button", name="Sanity check of this map").click()
@@ -165,7 +165,7 @@ def test_a_bad_film_is_refused_in_words_and_the_good_one_stays(visit, file, tmp_
     refusal = page.locator(".st-key-refusal")
     expect(refusal).to_contain_text("cut short or damaged")
     expect(refusal).to_contain_text("Film 2 of 2: ")
-    expect(page.get_by_role("button", name="Film 1, shown", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Film 1 shown", exact=True)).to_be_visible()
     nameless(page)
 
 

@@ -61,7 +61,6 @@ def texts(row: list[str]) -> list[str]:
 FILM = FilmEntry(
     id="f1",
     title="Film 1",
-    label="Film 1",
     pixels=np.full((300, 300), 90, np.uint8),
     payload={},
     digest="d" * 32,
@@ -179,8 +178,7 @@ def test_a_model_has_the_badge_of_its_run_and_may_mean_nothing_where_that_is_not
     assert [one.mark for one in of.opinions()] == list(of.marks)
     drawn_film = FilmEntry(
         id="s1",
-        title="Synthetic film 1",
-        label="Synthetic 1",
+        title="Synthetic 1",
         pixels=FILM.pixels,
         payload={},
         digest="e" * 32,

@@ -30,7 +30,6 @@ def film(digest="a", **boxes):
     return FilmEntry(
         id=digest,
         title="Film",
-        label="Film",
         pixels=pixels,
         payload={"file": digest},
         digest=digest,

@@ -17,28 +17,24 @@ class Stop:
     text: str
 
 
-def confidence_stop(name: str, all_rows: "Claimed", sure: "Claimed") -> Stop:
+def confidence_stop(all_rows: "Claimed", sure: "Claimed") -> Stop:
     """Return what a model claims of all answers, and how often its sure ones are right."""
     says, right = in_hundred(all_rows.says), in_hundred(all_rows.right)
     wrong, promised = in_hundred(1.0 - sure.right), in_hundred(1.0 - sure.says)
     low, high = (round(100.0 * edge) for edge in (sure.low, sure.high))
     return Stop(
         f"It says {says} in 100 and is right {right} times.",
-        f"“{name}” saw {count(all_rows.n)} new pictures. Where it is {low} to {high} in 100 sure "
-        f"({count(sure.n)} answers), {wrong} in 100 are wrong. It expects {promised}. "
-        f"The row “{low} to {high}” shows both.",
+        f"Look at the row “{low} to {high}”: "
+        f"it expects {promised} in 100 to be wrong, {wrong} are.",
     )
 
 
-def mended_stop(fixed: "Mended", n: int, n_fit: int) -> Stop:
-    """Return what one correction does to n rows, learned from n_fit others."""
+def mended_stop(fixed: "Mended", n_fit: int) -> Stop:
+    """Return what one correction does to a sample, learned from n_fit other rows."""
     before, after = points(fixed.before), points(fixed.after)
-    surer = "more sure" if fixed.surer else "less sure"
     return Stop(
         f"A correction lowers its error from {before} to {after} points.",
-        f"The same model and {count(n)} pictures. A rule learned from {count(n_fit)} "
-        f"others makes it {surer}; no answer changes. It holds only for pictures like those. "
-        "Closer to the line is better.",
+        f"Learned from {count(n_fit)} other pictures, for pictures like those.",
     )
 
 

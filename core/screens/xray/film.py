@@ -224,13 +224,12 @@ def care(scored: FilmScores, index: int, known: Reference | None) -> tuple[str, 
         reading = place.reading
         verdict = reading if reading.startswith("no ") else f"the model {reading}"
         paragraphs.append(
-            f"These films score {in_hundred(float(place.bands.mean[place.i]))} on average: "
-            f"{verdict}."
+            f"Average score {in_hundred(float(place.bands.mean[place.i]))}: {verdict}."
         )
     if known.named:
         paragraphs.append(counted(known))
     paragraphs.append(
-        "These counts do not apply to real patients."
+        "Not for real patients."
         if source.synthetic
         else "These counts will differ at another clinic."
     )
@@ -248,8 +247,7 @@ def icons(scored: FilmScores, index: int, known: Reference) -> tuple[IconArray |
     """Return 100 films like this one as icons, and how many were counted."""
     place = known.at(index, scored.scores[index])
     source = known.source
-    of = f"{count(place.n)} of {count(source.n)} {source.split} {source.films}"
-    note = f"scored {place.range()}: {of}"
+    note = f"from {count(place.n)} of {count(source.n)} {source.split} {source.films}"
     return icon_array(place.bands, place.i), note
 
 

@@ -290,13 +290,9 @@ def icon_array(bands: Bands, i: int, *, counted: bool = True) -> IconArray | Non
     value, low, high = (
         round(100 * float(part[i])) for part in (bands.share, bands.ci_low, bands.ci_high)
     )
-    times, least, most = of_hundred(bands, i)
-    would = "" if counted else "would be "
-    key = (
-        f"{would}labelled: {times}",
-        f"may be {least} to {most}",
-        "not labelled" if counted else "would not be labelled",
-    )
+    key = ("labelled", "may be", "not labelled")
+    if not counted:
+        key = ("would be labelled", "may be", "would not be labelled")
     return IconArray(low, value, high, key)
 
 

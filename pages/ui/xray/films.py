@@ -166,8 +166,6 @@ class FilmEntry:
     id : str
         In the link of synthetic films, of this session alone otherwise.
     title : str
-    label : str
-        The title in two words, under a thumbnail.
     pixels : (H, W) uint8
     payload : dict
         How the process that holds torch is told of it.
@@ -182,7 +180,6 @@ class FilmEntry:
 
     id: str
     title: str
-    label: str
     pixels: Pixels
     payload: dict[str, Any]  # plain JSON
     digest: str
@@ -241,8 +238,7 @@ def _synthetic(place: int) -> FilmEntry:
     }
     return FilmEntry(
         id=f"s{place + 1}",
-        title=f"Synthetic film {place + 1}",
-        label=f"Synthetic {place + 1}",
+        title=f"Synthetic {place + 1}",
         pixels=phantom_film.pixels,
         payload=example(place),
         digest=f"phantom-{HELD_OUT}-{index}",
@@ -303,7 +299,6 @@ def _hold(reading: FilmReading) -> None:
     film = FilmEntry(
         id=f"f{reading.number}",
         title=f"Film {reading.number}",
-        label=f"Film {reading.number}",
         pixels=read.pixels,
         payload={"file": str(file)},
         digest=read.digest,
@@ -370,7 +365,7 @@ def choice_of_film(available: Mapping[str, FilmEntry]) -> FilmEntry:
                 _thumb(film, chosen=film.id == chosen)
         with st.container(width=160, gap="xsmall", key="xray_add"):
             _add()
-            with st.popover("Add a model", icon=":material/add:", key="xray.add_model"):
+            with st.popover("Add model", icon=":material/add:", key="xray.add_model"):
                 models.add_model()
             if not available[chosen].synthetic:
                 st.button(
@@ -409,7 +404,7 @@ def _thumb(film: FilmEntry, *, chosen: bool) -> None:
         encoded = base64.b64encode(thumb(film.digest, film.pixels)).decode()
         st.html(f'<img class="c-thumb" alt="" src="data:image/jpeg;base64,{encoded}">')
         st.button(
-            f"{film.label}, shown" if chosen else film.label,
+            f"{film.title} *shown*" if chosen else film.title,
             key=f"xray.pick.{film.id}",
             type="secondary" if chosen else "tertiary",
             on_click=choose,
