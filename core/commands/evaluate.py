@@ -189,6 +189,11 @@ def add_evaluate(verb: Parser) -> None:
     verb.add_argument(
         "--keep-implausible", action="store_true", help="even if it guesses with high confidence"
     )
+    verb.add_argument(
+        "--changed-files",
+        action="store_true",
+        help="read CIFAR's files although their MD5 sums are not the published ones",
+    )
     verb.add_argument("--out", type=Path, metavar="FILE", help="also write the run as .npz")
     verb.add_argument("--json", metavar="OUT|-")
     add_launcher(verb)
@@ -320,6 +325,7 @@ def _config(
         device=arguments.device,
         temperature=temperature,
         keep_implausible=arguments.keep_implausible,
+        changed_files=arguments.changed_files,
         **_of_onnx(arguments, file),
     )
 

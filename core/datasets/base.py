@@ -147,3 +147,4 @@ class DatasetRequest:
     scaling: Scaling = STRETCHED
     kept: bool = False
     sparing: bool = False
+    changed_files: bool = False

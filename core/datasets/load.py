@@ -24,7 +24,7 @@ LOADERS: Final[dict[str, Callable[[DatasetRequest], SplitDataset]]] = {
 }
 
 
-def load(
+def load(  # noqa: PLR0913  each is a separate wish of a config
     name: str,
     *,
     root: Path | None,
@@ -34,6 +34,7 @@ def load(
     scaling: Scaling = STRETCHED,
     kept: bool = False,
     sparing: bool = False,
+    changed_files: bool = False,
 ) -> SplitDataset:
     """Return a data set, split.
 
@@ -55,6 +56,8 @@ def load(
         Whether streamed images are kept resized below CANDOR_HOME, to be decoded only once.
     sparing : bool
         Whether small pictures are streamed too: few are looked at, and the moments are not needed.
+    changed_files : bool
+        Whether files of CIFAR are read whose MD5 sums are not the published ones.
 
     Raises
     ------
@@ -72,5 +75,6 @@ def load(
             scaling=scaling,
             kept=kept,
             sparing=sparing,
+            changed_files=changed_files,
         )
     )

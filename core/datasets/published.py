@@ -1,8 +1,8 @@
 """CIFAR-10, CIFAR-100 and SVHN through torchvision; imports torch and torchvision.
 
-torchvision compares each file with its published MD5 sum before it is opened, so that nothing but
-the authors' own pickles is ever unpickled. The binary form and Parquet hold no program and are
-read here.
+torchvision compares each file with its published MD5 sum before it is opened, so that it unpickles
+nothing but the authors' own pickles. Others are read, by choice, by an unpickler that runs nothing
+of them. The binary form and Parquet hold no program and are read here.
 """
 
 import json
@@ -26,8 +26,9 @@ from core.datasets.folders import folder
 from core.datasets.listing import ROOT_REMEDY, existing_root, subfolders
 from core.datasets.pictures import FORMATS, Pixels, common_size
 from core.datasets.splits import held_out
-from core.errors import Notice, Refused
+from core.errors import Notice, Refused, about
 from core.library import home
+from core.readers.pickles import pickled
 
 CifarClass = Any  # of torchvision, which has no types
 FORMS: Final = ", its binary form, Parquet files, or pictures in train/CLASS and test/CLASS"
@@ -39,7 +40,8 @@ def cifar10(request: DatasetRequest) -> SplitDataset:
     Raises
     ------
     Refused
-        DATA_ROOT, DOWNLOAD: it is not there, damaged, or cannot be fetched.
+        DATA_ROOT, CHECKSUM, DOWNLOAD: it is not there, damaged, not the published file, or cannot
+        be fetched; and what the reader of pickles refuses.
     """
     # torchvision takes two seconds to import, which no other data set should wait for
     from torchvision.datasets import CIFAR10  # type: ignore[import-untyped]
@@ -88,6 +90,7 @@ BINARY: Final = {  # folder, files of both parts, names of the classes, labels b
     "cifar100": ("cifar-100-binary", (["train.bin"], ["test.bin"]), "fine_label_names.txt", 2),
 }
 SIDE: Final = 32
+MOST_CLASSES: Final = 100
 LOSSY: Final = (
     "These pictures are JPEGs, not the published pixels, which costs some accuracy: say so "
     "wherever a figure from them is shown."
@@ -174,18 +177,52 @@ def _unlike(file: str, what: str) -> Refused:
     return Refused("DATA_ROOT", f"{file} {what}", f"use the published files and {ROOT_REMEDY}")
 
 
-def _wrong_file(kind: CifarClass, root: Path) -> str:
-    """Return which published file is missing or not as published, in brackets."""
+def _changed(kind: CifarClass, root: Path) -> str:
+    """Return which of CIFAR's pickles are not as published; Refused where one is missing."""
     from torchvision.datasets.utils import check_integrity  # type: ignore[import-untyped]
 
     folder = root if root.name == kind.base_folder else root / kind.base_folder
     published = [*kind.train_list, *kind.test_list, [kind.meta["filename"], kind.meta["md5"]]]
+    changed = []
     for name, md5 in published if folder.is_dir() else ():
         if not (folder / name).is_file():
-            return f" ({name} is missing)"
+            raise _unlike(name, f"is missing in {folder}")
         if not check_integrity(folder / name, md5):
-            return f" (the MD5 sum of {name} is not the published one, so it is not opened)"
-    return ""
+            changed.append(name)
+    return ", ".join(changed)
+
+
+def _pickles(kind: CifarClass, folder: Path) -> Plain:
+    """Return CIFAR's pickles, whatever their sums; nothing that they hold is run."""
+
+    def content(file: str, *keys: str) -> list[Any]:
+        with about(file):
+            held, _ = pickled.load(memoryview((folder / file).read_bytes()))
+            if not isinstance(held, dict) or not held.keys() >= {*keys}:
+                raise _unlike(file, f"holds no {' and '.join(keys)}")
+            return [pickled.settle(held[key]) for key in keys]
+
+    key = kind.meta["key"].replace("label_names", "labels")
+    pixels, labels = [], list[int]()
+    for part in (kind.train_list, kind.test_list):
+        rows = []
+        for file, _ in part:
+            images, classes = content(file, "data", key)
+            if (
+                not isinstance(classes, list)
+                or not all(label in range(MOST_CLASSES) for label in classes)
+                or not isinstance(images, np.ndarray)
+                or (images.dtype, images.shape) != (np.uint8, (len(classes), 3 * SIDE**2))
+            ):
+                raise _unlike(file, f"holds no image of {SIDE} x {SIDE} pixels for each label")
+            rows.append(images.reshape(-1, 3, SIDE, SIDE))
+            labels += classes
+        pixels.append(np.concatenate(rows))
+    file = kind.meta["filename"]
+    (names,) = content(file, kind.meta["key"])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise _unlike(file, "holds no names of classes")
+    return pixels, _within(np.array(labels, np.int64), tuple(names), folder), tuple(names)
 
 
 def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) -> SplitDataset:
@@ -212,6 +249,13 @@ def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) ->
             return data
         if root.name == kind.base_folder:
             root = root.parent
+        changed = _changed(kind, root) if request.changed_files else ""
+        if changed:
+            images, targets, names = _pickles(kind, root / kind.base_folder)
+            _check_published(name, [*map(len, images)], names, root)
+            data = _data(name, images, targets, names, request)
+            text = f"not the published files by their MD5 sums, and read by choice: {changed}"
+            return replace(data, notices=(*data.notices, Notice(NoticeCode.CHANGED_FILES, text)))
         train, test = (
             kind(root, is_train, download=request.download) for is_train in (True, False)
         )
@@ -247,9 +291,10 @@ def _data_root(
             what = f"{label} is not in {root} and could not be fetched ({error})"
             remedy = f"fetch it yourself and {ROOT_REMEDY}; it holds {layout}"
             raise Refused("DOWNLOAD", what, remedy) from error
-        raise Refused(
-            "DATA_ROOT",
-            f"{root} holds no {label}, or not its published files"
-            f"{'' if kind is None else _wrong_file(kind, root)}",
-            f"{ROOT_REMEDY}; it holds {layout}",
-        ) from error
+        changed = _changed(kind, root) if kind is not None else ""
+        if changed:
+            what = f"By their MD5 sums these are not {label}'s published files: {changed}"
+            remedy = "use the published files, or read these with changed_files"
+            raise Refused("CHECKSUM", what, remedy) from error
+        what = f"{root} holds no {label}, or not its published files"
+        raise Refused("DATA_ROOT", what, f"{ROOT_REMEDY}; it holds {layout}") from error

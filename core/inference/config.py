@@ -15,7 +15,7 @@ from core.fields import Field, JsonObject, is_path
 from core.inference.preprocessing import Preprocessing
 from core.models.catalogue import ONNX, OURS, PUBLIC, checked_model
 from core.readers.weights.named_tensors import LEAST_TEMPERATURE, MOST_TEMPERATURE
-from core.training.config import DEVICES, MAX_BATCH, MAX_NAME
+from core.training.config import DEVICES, MAX_BATCH, MAX_NAME, ChangedFiles
 from core.training.estimate import SHAPES
 
 MAX_SETS, MAX_OUTPUTS = 200, 100_000
@@ -115,6 +115,7 @@ class EvaluationConfig:
     keep_implausible: Annotated[
         bool, Field("Keep in any case", "Even a run that guesses with high confidence is kept.")
     ] = False
+    changed_files: ChangedFiles = False
 
     def __post_init__(self) -> None:
         """Refuse settings out of range, naming the value."""
@@ -164,7 +165,7 @@ class EvaluationConfig:
     @property
     def digest(self) -> str:
         """Digest of all that decides the numbers; a name, a folder or a device do not."""
-        loose = {"name", "data_root", "batch_size", "device", "keep_implausible"}
+        loose = {"name", "batch_size", "device", "keep_implausible", "data_root", "changed_files"}
         if self.temperature == 1:  # as before there was one
             loose.add("temperature")
         if self.model != ONNX:  # the same

@@ -213,6 +213,7 @@ def open_data(
         download=download and config.data_root is None,
         scaling=Scaling(preprocessing.cover, preprocessing.interpolation == "bicubic"),
         sparing=bool(n_images or config.limit) and bool(preprocessing.mean),
+        changed_files=config.changed_files,
     )
 
 

@@ -51,10 +51,13 @@ LATER: Final[JsonObject] = {
     "last_batch": "keep",
     "sync_batch_norm": False,
 }
-NOT_DECIDING: Final = frozenset({"name", "data_root", "checkpoint_every"})
+NOT_DECIDING: Final = frozenset({"name", "data_root", "checkpoint_every", "changed_files"})
 LATER_SCHEDULE: Final[JsonObject] = {"patience": 5}
 LATER_TEXT: Final[JsonObject] = {"taken": FIRST}
 MAX_NAME, MAX_BATCH = 300, 65_536
+ChangedFiles = Annotated[
+    bool, Field("Changed CIFAR files", "Read although their MD5 sums are not the published ones.")
+]
 
 
 def _rise(drops: tuple[float, ...]) -> bool:
@@ -253,6 +256,7 @@ class TrainConfig:
     sync_batch_norm: Annotated[
         bool, Field("Batch norm over devices", "Normalises by a batch's rows on all GPUs.")
     ] = False
+    changed_files: ChangedFiles = False
 
     def __post_init__(self) -> None:
         """Refuse settings outside their range, naming the value."""

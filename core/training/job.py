@@ -107,6 +107,7 @@ def load_images(config: TrainConfig, *, download: bool = True) -> SplitDataset:
         download=download and root is None,
         scaling=Scaling(cover=entry.cropped),
         kept=True,  # epoch after epoch reads them
+        changed_files=config.changed_files,
     )
     if not len(data.train):
         raise Refused("EMPTY", "The folder holds no images to train on", "add a folder train")

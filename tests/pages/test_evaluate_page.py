@@ -196,7 +196,10 @@ def test_every_declared_field_stands_in_the_form(page, tmp_path, monkeypatch):
     drawn = {widget.key for widget in widgets}
     declared = {FORM.key(name) for name in (*FORM.widgets, *SHOWN.widgets)}
     others = {"evaluate.layout", "evaluate.outputs"}  # of ONNX models alone
-    assert declared - drawn == {"evaluate.cifar10c_root", *others}  # the first: of photographs
+    of_cifar = {"evaluate.cifar10c_root", "evaluate.changed_files"}
+    assert declared - drawn == of_cifar | others
+    matched(test.selectbox(key="evaluate.data").set_value("cifar100").run())
+    assert test.toggle(key="evaluate.changed_files").value is False
 
 
 @pytest.mark.nightly

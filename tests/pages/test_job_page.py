@@ -1,8 +1,11 @@
 """What the pages of trainings and of evaluations have in common: one job, its actions, the list."""
 
+from dataclasses import replace
+
 import pytest
 
 from core.inference.config import EvaluationConfig
+from core.inference.folder import WEIGHTS
 from core.jobs.local import LocalJobs, open_jobs
 from core.jobs.records import Failure, Job, JobState
 from core.jobs.store import JobStore
@@ -86,6 +89,20 @@ def test_from_a_job_back_to_the_form_and_the_list(kind, keep):
     fine(test)
     assert "job" not in test.query_params
     assert CONFIGS[kind].name in " ".join(links(test))
+
+
+def test_changed_files_of_cifar_are_used_by_one_click(kind, keep, home):
+    failure = Failure("CHECKSUM", "not CIFAR-10's published files: test_batch", "or changed_files")
+    keep(kind, "hurt", JobState.FAILED, failure=failure)
+    (home / "jobs" / "hurt" / WEIGHTS).write_bytes(b"weights of an evaluation")
+    test = opened(kind, job="hurt")
+    assert not test.exception
+    next(one for one in test.button if one.label == "Use the changed files").click().run()
+    jobs = open_jobs()
+    new = next(job for job in jobs.list() if job.id != "hurt")
+    assert jobs.spec(new.id) == replace(CONFIGS[kind], changed_files=True)
+    keep(kind, "other", JobState.FAILED, failure=Failure("DATA_ROOT", "no such folder", "-"))
+    assert "Use the changed files" not in buttons(opened(kind, job="other"))
 
 
 @pytest.mark.parametrize(

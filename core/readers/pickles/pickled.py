@@ -467,6 +467,8 @@ def build_array(raw: object, dtype: object, shape: object, order: object) -> Ent
             raise Refused("PICKLE_SHAPE", what, REMEDY)
         return text_array(texts).reshape(shape)
     resolved = dtype.resolve()
+    if isinstance(raw, str):  # as Python 2 wrote bytes
+        raw = raw.encode("latin-1")
     if not isinstance(raw, bytes | bytearray):
         raise Refused("PICKLE_SHAPE", "An array in an unknown form", REMEDY)
     _check_shape(shape)

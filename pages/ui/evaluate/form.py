@@ -323,6 +323,8 @@ def more(opened: OpenedWeights) -> None:
         FORM.draw("shift_seed")
         if not DATASETS[str(form.value("data"))].needs_root:
             FORM.draw("data_root", width=WIDE)
+        if str(form.value("data")).startswith("cifar"):
+            FORM.draw("changed_files")
 
 
 def network(opened: OpenedWeights, known: tuple[str, ...] | None) -> None:

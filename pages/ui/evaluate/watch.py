@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import streamlit as st
 
 from core.codes import RefusalCode
 from core.errors import LibraryError
+from core.fields import JsonObject
 from core.inference.config import EvaluationConfig
 from core.inference.folder import WEIGHTS
 from core.jobs.local import LocalJobs
@@ -29,6 +31,11 @@ from pages.ui.evaluate import state as form
 from pages.ui.jobs import watch as job_watch
 from pages.ui.jobs.watch import WatchedJob
 from pages.ui.visitor import open_library
+
+IN_ANY_CASE: Final[dict[str, tuple[str, JsonObject]]] = {  # by what was refused
+    RefusalCode.IMPLAUSIBLE: ("Keep it in any case", {"keep_implausible": True}),
+    RefusalCode.CHECKSUM: ("Use the changed files", {"changed_files": True}),
+}
 
 
 def submit(jobs: LocalJobs, config: EvaluationConfig, weights: Path) -> None:
@@ -100,16 +107,13 @@ def actions(watched: WatchedJob) -> None:
             args=(jobs, replace(config, batch_size=half), jobs.folder(job.id).path / WEIGHTS),
         )
         job_watch.button("Retry unchanged", "retry", jobs.retry, job)
-    elif job.failure is not None and job.failure.code == RefusalCode.IMPLAUSIBLE:
+    elif job.failure is not None and job.failure.code in IN_ANY_CASE:
+        label, change = IN_ANY_CASE[job.failure.code]
         st.button(
-            "Keep it in any case",
+            label,
             key="job.keep",
             on_click=submit,
-            args=(
-                jobs,
-                replace(config, keep_implausible=True),
-                jobs.folder(job.id).path / WEIGHTS,
-            ),
+            args=(jobs, replace(config, **change), jobs.folder(job.id).path / WEIGHTS),
         )
     else:
         job_watch.button("Retry", "retry", jobs.retry, job, primary=True)

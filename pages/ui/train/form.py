@@ -66,6 +66,8 @@ def draw(jobs: LocalJobs) -> None:
             elif not DATASETS[str(form.value("data"))].needs_root:
                 with st.container(width=WIDE, key="train.box.folder"):
                     FORM.draw("data_root")
+            if str(form.value("data")).startswith("cifar"):
+                FORM.draw("changed_files")
         _submission()
     with place:
         _advice()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import streamlit as st
@@ -61,6 +62,19 @@ def actions(watched: WatchedJob) -> None:
         resumable = jobs.resumable(job.id)
         if resumable:
             job_watch.button("Resume", "resume", jobs.resume, job, primary=True)
+        if job.failure is not None and job.failure.code == RefusalCode.CHECKSUM:
+            st.button(
+                "Use the changed files",
+                key="job.changed_files",
+                on_click=job_watch.submit,
+                args=(jobs, [replace(jobs.config(job.id), changed_files=True)]),
+                kwargs={
+                    "wants": job.wants,
+                    "priority": job.priority,
+                    "time_limit": job.time_limit,
+                    "request": job.request,
+                },
+            )
         job_watch.button("Retry from the start", "retry", jobs.retry, job, primary=not resumable)
     if not state.plain():
         _take_config(job, jobs.config(job.id))

@@ -10,6 +10,7 @@ import pickle
 import struct
 import tarfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
@@ -27,6 +28,11 @@ from torchvision.datasets import CIFAR10, CIFAR100, SVHN
 from core.datasets.load import load
 from core.datasets.published import PUBLISHED
 from core.errors import Refused
+from core.inference.config import EvaluationConfig, WeightsSource
+from core.inference.job import open_data
+from core.inference.preprocessing import Preprocessing
+from core.training.config import from_json as train_config
+from core.training.job import load_images
 from tests.core.datasets.written import by_name, random_pixels
 
 NAMES = [f"class_{k}" for k in range(10)]
@@ -222,13 +228,67 @@ def test_a_changed_file_is_not_opened(cifar: Path) -> None:
     (cifar / "cifar-10-batches-py" / "data_batch_3").write_bytes(pickle.dumps(Mark()))
     with pytest.raises(Refused) as excinfo:
         load("cifar10", root=cifar, split_seed=0, download=False)
-    assert excinfo.value.code == "DATA_ROOT"
-    assert "cifar-10-python.tar.gz unpacks, its binary form, Parquet" in excinfo.value.remedy
-    assert "(the MD5 sum of data_batch_3 is not the published one" in excinfo.value.what
+    assert excinfo.value.code == "CHECKSUM"
+    assert "not CIFAR-10's published files: data_batch_3" in excinfo.value.what
+    assert "changed_files" in excinfo.value.remedy
+    with pytest.raises(Refused, match=r"asks for .*\.open") as excinfo:
+        load("cifar10", root=cifar, split_seed=0, download=False, changed_files=True)
+    assert (excinfo.value.code, excinfo.value.file) == ("PICKLE_GLOBAL", "data_batch_3")
     assert not (cifar / "pwned").exists()
     (cifar / "cifar-10-batches-py" / "data_batch_2").unlink()
-    with pytest.raises(Refused, match="data_batch_2 is missing"):
-        load("cifar10", root=cifar, split_seed=0, download=False)
+    for by_choice in (False, True):
+        with pytest.raises(Refused, match="data_batch_2 is missing"):
+            load("cifar10", root=cifar, split_seed=0, download=False, changed_files=by_choice)
+
+
+def test_changed_files_are_read_by_choice_and_named(cifar: Path) -> None:
+    published = load("cifar10", root=cifar, split_seed=0, download=False, changed_files=True)
+    folder = cifar / "cifar-10-batches-py"
+    other = (folder / "data_batch_2").read_bytes().replace(b"one of", b"another")
+    other = other.replace(b"U\x06another", b"U\x07another")
+    for root, name in ((cifar, "data_batch_2"), (folder, "test_batch")):
+        (folder / name).write_bytes(other)
+        data = load("cifar10", root=root, split_seed=0, download=False, changed_files=True)
+        assert [notice.code for notice in data.notices] == ["CHANGED_FILES"]
+        assert data.notices[0].text.endswith(
+            "data_batch_2" if root == cifar else "data_batch_2, test_batch"
+        )
+        if root == cifar:  # nothing but what a batch is called has changed
+            assert (data.digest, data.class_names) == (published.digest, published.class_names)
+        else:
+            assert data.test.targets.tolist() == LABELS[10:20].tolist()
+    assert not published.notices
+
+
+def test_trainings_and_evaluations_read_them_where_their_config_says_so(cifar: Path) -> None:
+    (cifar / "cifar-10-batches-py" / "data_batch_2").write_bytes(batch(slice(0, 10)))
+    common = {"data": "cifar10", "data_root": str(cifar)}
+    training = train_config({**common, "model": "small_cnn", "loss": {"name": "ce"}})
+    weights, shown = WeightsSource("net.pt", "0f"), Preprocessing((32, 32))
+    evaluation = EvaluationConfig(
+        **common, model="small_cnn", n_outputs=10, channels=3, weights=weights, preprocessing=shown
+    )
+    for read, config in ((load_images, training), (open_data, evaluation)):
+        with pytest.raises(Refused, match="data_batch_2"):
+            read(config)
+        data = read(replace(config, changed_files=True))
+        assert [notice.code for notice in data.notices] == ["CHANGED_FILES"]
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (old_pickle(data=array(PIXELS[:10].reshape(10, -1))), "holds no data and labels"),
+        (batch(slice(0, 9)).replace(number(0), number(100), 1), "no image of 32 x 32 pixels for"),
+        (old_pickle(labels=items([number(0)]), data=array(PIXELS[0, :2].reshape(1, -1))), "no im"),
+        (batch(slice(0, 9)), "has 49 and 10 images"),
+    ],
+)
+def test_a_changed_file_must_be_a_batch(content: bytes, what: str, cifar: Path) -> None:
+    (cifar / "cifar-10-batches-py" / "data_batch_1").write_bytes(content)
+    with pytest.raises(Refused, match=what) as excinfo:
+        load("cifar10", root=cifar, split_seed=0, download=False, changed_files=True)
+    assert excinfo.value.code == "DATA_ROOT"
 
 
 def binary(root: Path) -> None:

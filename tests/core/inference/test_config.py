@@ -102,7 +102,7 @@ def test_what_is_missing_is_named(missing):
 
 def test_what_decides_the_numbers_is_in_the_digest_and_nothing_else():
     for same in ({"name": "x"}, {"batch_size": 3}, {"device": "cpu"}, {"data_root": "/a"},
-                 {"keep_implausible": True}):  # fmt: skip
+                 {"keep_implausible": True}, {"changed_files": True}):  # fmt: skip
         assert replace(BASE, **same).digest == BASE.digest
     for other in (
         {"weights": replace(BASE.weights, digest="aa")},

@@ -62,7 +62,7 @@ def test_the_printed_example_is_read_and_comes_back():
     assert {key: back[key] for key in given_} == given_
     later = {"n_train", "devices", "deterministic", "pretrained", "keep", "text", "compile"}
     later |= {"test_curves", "last_batch", "checkpoint_every"}
-    later |= {"sync_batch_norm"}
+    later |= {"sync_batch_norm", "changed_files"}
     assert set(back) - set(given_) == later
     assert from_json(json.loads(json.dumps(back))) == config
 
@@ -485,6 +485,7 @@ def test_a_rate_begins_as_given_and_never_rises(name, epochs, drops, factor):
 def test_the_digest_knows_all_that_decides_the_numbers_and_no_more():
     plain = from_json(LEAST).digest
     same = {"name": "other", "data_root": "/elsewhere", "checkpoint_every": 9}
+    same["changed_files"] = True
     assert from_json(LEAST | same).digest == plain
     others = [
         {"loss": {"name": "focal"}},
