@@ -1,6 +1,8 @@
 """Images beside a data set's own: outside sets, official and own corruptions; imports torch."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b, file_digest
@@ -22,7 +24,7 @@ from core.datasets.base import DatasetSplit, ResidentSplit, SplitDataset
 from core.datasets.corruptions import corrupt
 from core.datasets.corruptions.sampling import LUMA
 from core.datasets.listing import existing_root, names_of, pictures_below, skipped_notice
-from core.datasets.pictures import FORMATS, STRETCHED, Pixels, Size
+from core.datasets.pictures import FORMATS, STRETCHED, Pixels, Size, threads
 from core.datasets.published import svhn_test
 from core.datasets.shifts import SEVERITIES, OutsideSet
 from core.datasets.stream import StreamedSplit
@@ -87,9 +89,15 @@ class ChangedSplit(DatasetSplit):
     change: Callable[[Pixels, Int], Pixels]
 
     def images(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
-        """Yield the changed images of each batch of rows; they are changed on the CPU."""
-        for rows, batch in zip(batches, self.source.images(batches, CPU), strict=True):
-            yield torch.from_numpy(self.change(batch.numpy(), rows.numpy())).to(device)
+        """Yield the changed images of each batch of rows; threads change a few batches ahead."""
+        with threads() as pool:
+            coming: deque[Future[Pixels]] = deque()
+            for rows, batch in zip(batches, self.source.images(batches, CPU), strict=True):
+                coming.append(pool.submit(self.change, batch.numpy(), rows.numpy()))
+                if len(coming) > torch.get_num_threads():
+                    yield torch.from_numpy(coming.popleft().result()).to(device)
+            for images in coming:
+                yield torch.from_numpy(images.result()).to(device)
 
 
 def open_outside(outside_set: OutsideSet, data: SplitDataset, *, download: bool) -> OutsideDataset:

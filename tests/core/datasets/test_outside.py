@@ -3,6 +3,7 @@
 import io
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from core.datasets.assemble import DatasetRows, in_memory
 from core.datasets.base import SplitDataset
 from core.datasets.corruptions import corrupt
 from core.datasets.load import load
-from core.datasets.outside import CIFAR10_CLASSES, open_outside
+from core.datasets.outside import CIFAR10_CLASSES, ChangedSplit, open_outside
 from core.datasets.pictures import Scaling
 from core.datasets.shifts import OutsideSet
 from core.datasets.splits import as_given
@@ -212,6 +213,24 @@ def test_any_order_of_rows_gives_each_the_same_image() -> None:
     mixed = [rows(7, 0, 7), rows(3), rows(11, 2)]
     found = np.concatenate([batch.numpy() for batch in part.images(mixed, CPU)])
     np.testing.assert_array_equal(found, straight[[7, 0, 7, 3, 11, 2]])
+
+
+def test_batches_are_changed_by_threads_at_once_and_come_in_their_order() -> None:
+    both, threads = Barrier(2), torch.get_num_threads()
+
+    def change(images: np.ndarray, _rows: np.ndarray) -> np.ndarray:
+        both.wait(60)  # until another batch is being changed, too
+        return 255 - images
+
+    data = cifar()
+    part = ChangedSplit(data.test.targets, data.test.row_ids, data.test, change)
+    torch.set_num_threads(2)
+    try:
+        batches = [rows(7, 0), rows(3), rows(11, 2), rows(5)]
+        found = np.concatenate([batch.numpy() for batch in part.images(batches, CPU)])
+    finally:
+        torch.set_num_threads(threads)
+    np.testing.assert_array_equal(found, 255 - all_images(data.test)[[7, 0, 3, 11, 2, 5]])
 
 
 def test_digests_tell_corruption_severity_seed_and_split_apart() -> None:
