@@ -1,5 +1,7 @@
 """A paper's table with runs beside each printed cell, by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from core.metrics.records import Score
@@ -31,13 +33,16 @@ def number(metric, posthoc):
     return row
 
 
+SCORE = Score("ada_ece", 0.0, None, None, 0.95, 10_000)
+
+
 def run(value, temperature):
-    score = Score("ada_ece", value, None, None, 0.95, 10_000)
+    score = replace(SCORE, value=value)
     return OwnNumbers(before=score, after={"ts": FittedScore(score=score, temperature=temperature)})
 
 
 def focal_run(value, temperature, gamma):
-    score = Score("ada_ece", value, None, None, 0.95, 10_000)
+    score = replace(SCORE, value=value)
     return OwnNumbers(
         after={"focal_ts": FittedScore(score=score, temperature=temperature, gamma=gamma)}
     )
@@ -156,6 +161,45 @@ def test_the_table_has_a_column_here_beside_each_of_the_paper():
     at = keys.index("ece_em.ts.paper")
     assert line[at : at + 2] == ("1.48 ± 0.25 (T = 0.77)", "1.00 (T = 0.70, n = 1)")
     assert line[keys.index("nll.ts.here")] == MISSING
+
+
+def test_a_loss_has_its_base_row_and_its_gamma_row_beside_the_printed_cells():
+    """Cross-entropy on CIFAR-10 in table 1 of Komisarenko and Kull, and three seeds of it."""
+    place = ("cifar10", "resnet50", "ce", "komisarenko2024")
+    values = {  # of three seeds: after temperature, and after focal temperature
+        "accuracy": [(0.947, 0.948), (0.950, 0.950), (0.953, 0.952)],
+        "nll": [(0.15, 0.16), (0.17, 0.18), (0.19, 0.20)],
+        "ece_em": [(0.0100, 0.0050), (0.0110, 0.0070), (0.0120, 0.0090)],
+    }
+    own = {}
+    for metric, (*seeds,) in values.items():
+        own[place, metric] = []
+        for k, (base, gamma) in enumerate(seeds):
+            ts = FittedScore(score=replace(SCORE, value=base), temperature=1.5 + k / 10)
+            focal = FittedScore(
+                score=replace(SCORE, value=gamma),
+                temperature=2.0 + k / 10,
+                gamma=(0.75, 1.0, 1.0)[k],
+            )
+            own[place, metric].append(OwnNumbers(after={"ts": ts, "focal_ts": focal}))
+    table = reproduced_table(ROWS, own)
+    (line,) = [row for row in table.rows if row[:3] == ("CIFAR-10", "ResNet-50", "Cross-entropy")]
+    cells = dict(zip([column.key for column in table.columns], line, strict=True))
+    base, gamma = (
+        [(cells[f"{m}.{fit}.paper"], cells[f"{m}.{fit}.here"]) for m in values]
+        for fit in ("ts", "focal_ts")
+    )
+    # Means of T: 1.5, 1.6, 1.7 and 2.0, 2.1, 2.2; of gamma 2.75 / 3
+    assert base == [
+        ("95.0 ± 0.1", "95.0 ± 0.3 (T = 1.60, n = 3)"),
+        ("0.16 ± 0.00 (T = 1.59)", "0.17 ± 0.02 (T = 1.60, n = 3)"),
+        ("1.03 ± 0.17 (T = 1.72)", "1.10 ± 0.10 (T = 1.60, n = 3)"),
+    ]
+    assert gamma == [
+        ("95.0 ± 0.1 (γ = 1)", "95.0 ± 0.2 (T = 2.10, γ = 0.92, n = 3)"),
+        ("0.17 ± 0.01 (T = 2.20, γ = 1)", "0.18 ± 0.02 (T = 2.10, γ = 0.92, n = 3)"),
+        ("0.71 ± 0.16 (T = 2.36, γ = 1)", "0.70 ± 0.20 (T = 2.10, γ = 0.92, n = 3)"),
+    ]
 
 
 def test_latex_is_a_plain_tabular():
