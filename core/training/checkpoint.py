@@ -76,7 +76,7 @@ class CheckpointWriter:
     def keep(self, epoch: int, state: State) -> None:
         """Keep a copy of the state after so many epochs in memory, in place of the one before."""
         self.wait()
-        self._newest = (epoch, _on_host(state))
+        self._newest = (epoch, on_host(state))
 
     def save(self, epoch: int, state: State) -> None:
         """Begin to save the state after so many epochs, as it is now."""
@@ -133,17 +133,17 @@ class CheckpointWriter:
             os.close(self._signalled)
 
 
-def _on_host(value: Any) -> Any:  # noqa: ANN401  a state, or what stands in one
+def on_host(value: Any) -> Any:  # noqa: ANN401  a state, or what stands in one
     """Return a copy whose tensors lie on the host and are no longer trained."""
     if isinstance(value, torch.Tensor):
         return value.detach().to("cpu", copy=True)
     if isinstance(value, list | tuple):
-        return type(value)(map(_on_host, value))
+        return type(value)(map(on_host, value))
     if not isinstance(value, Mapping):
         return value
     copied: Any = copy.copy(value)  # with the versions that torch notes beside a network's tensors
     for key, inner in value.items():
-        copied[key] = _on_host(inner)
+        copied[key] = on_host(inner)
     return copied
 
 

@@ -64,7 +64,9 @@ class Speed:
     trained, evaluated : float
         Images a second.
     start_s, epoch_s : float
-        Seconds before the first step, and of an epoch beside its images.
+        Seconds before the first step, and of the copy on the host after each epoch.
+    checkpoint_s : float
+        Seconds of writing such a copy.
     """
 
     device: str
@@ -72,6 +74,7 @@ class Speed:
     evaluated: float
     start_s: float
     epoch_s: float
+    checkpoint_s: float
 
 
 def basis(config: TrainConfig) -> TrainConfig:
@@ -95,6 +98,7 @@ def basis(config: TrainConfig) -> TrainConfig:
         last_batch="keep",
         checkpoint_every=1,
         sync_batch_norm=False,
+        changed_files=False,
         text=replace(config.text, embeddings=None, left_out=(), strip="all"),
     )
 
@@ -116,7 +120,8 @@ def seconds(speed: Speed, config: TrainConfig) -> float | None:
         updates_last = every is None or (epoch + 1) * n_batches % every == 0
         n_evaluated += schedule.n_updates(epoch, n_batches) + (not updates_last)
     trained, evaluated = speed.trained * config.devices, speed.evaluated * config.devices
-    epochs = config.epochs * (n_train / trained + speed.epoch_s / config.checkpoint_every)
+    epoch_s = speed.epoch_s + speed.checkpoint_s / config.checkpoint_every
+    epochs = config.epochs * (n_train / trained + epoch_s)
     n_tested = 1 + config.test_curves * config.epochs
     n_rows = n_evaluated * sizes["val"] + n_tested * sizes["test"]
     return speed.start_s + epochs + n_rows / evaluated
@@ -177,12 +182,14 @@ def _measured(config: TrainConfig) -> Speed:
         rows = "texts" if config.of_texts else "images"
         what = f"A batch of {n} {rows} does not fit into the memory of the GPU"
         raise Refused("MEMORY", what, "use smaller batches, or a smaller network") from error
+    epoch_s, checkpoint_s = _kept_s(parts)
     return Speed(
         device=parts.fabric.device.type,
         trained=n / spent,
         evaluated=evaluated,
         start_s=start_s,
-        epoch_s=_epoch_s(parts),
+        epoch_s=epoch_s,
+        checkpoint_s=checkpoint_s,
     )
 
 
@@ -289,14 +296,16 @@ def _evaluated(parts: "TrainingSetup", n: int) -> float:
     return n / min(spent)
 
 
-def _epoch_s(parts: "TrainingSetup") -> float:
-    """Return the seconds that a checkpoint takes."""
+def _kept_s(parts: "TrainingSetup") -> tuple[float, float]:
+    """Return the seconds that a copy on the host takes, and writing it."""
     from core.training import checkpoint
 
     with tempfile.TemporaryDirectory() as folder:
         began = _now(parts)
-        checkpoint.save(Path(folder), 1, parts.state())
-        return _now(parts) - began
+        state = checkpoint.on_host(parts.state())
+        copied = _now(parts)
+        checkpoint.save(Path(folder), 1, state)
+        return copied - began, _now(parts) - copied
 
 
 def _now(parts: "TrainingSetup") -> float:

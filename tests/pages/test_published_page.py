@@ -208,7 +208,14 @@ def test_a_table_is_trained_with_the_papers_recipe_at_once(page):
         {"data": "cifar10", "model": "resnet50_cifar", "preset": "cifar"}
         | {"loss": {"name": "focal", "gamma": 1.0}}
     )
-    speed = Speed(device="cpu", trained=45_000.0, evaluated=15_000.0, start_s=0.0, epoch_s=0.0)
+    speed = Speed(
+        device="cpu",
+        trained=45_000.0,
+        evaluated=15_000.0,
+        start_s=0.0,
+        epoch_s=0.0,
+        checkpoint_s=0.0,
+    )
     cache_train.speeds().put(basis(first).digest, speed)
     test = fine(test.run())
     assert "**The first of 4: about" in " ".join(one.value for one in test.markdown)

@@ -532,7 +532,9 @@ def test_measuring_can_be_stopped(page):
 def test_the_time_is_told_once_it_was_measured(page):
     cache_train.speeds().put(
         basis(CONFIG).digest,
-        Speed(device="cpu", trained=997 / 2, evaluated=1e9, start_s=0.0, epoch_s=0.0),
+        Speed(
+            device="cpu", trained=997 / 2, evaluated=1e9, start_s=0.0, epoch_s=0.0, checkpoint_s=0.0
+        ),
     )
     test = fine(page())
     assert any("About 5 min" in one.value for one in test.markdown)  # 150 epochs of two seconds
@@ -542,7 +544,9 @@ def test_the_time_is_told_once_it_was_measured(page):
 
 def test_the_time_of_texts_is_told_in_texts():
     config = from_json({"data": "texts", "model": "text_mean", "loss": {"name": "ce"}})
-    speed = Speed(device="cpu", trained=500, evaluated=1e3, start_s=0.0, epoch_s=0.0)
+    speed = Speed(
+        device="cpu", trained=500, evaluated=1e3, start_s=0.0, epoch_s=0.0, checkpoint_s=0.0
+    )
     told = estimated._estimate(speed, [config])
     assert told.startswith("500 texts a second")
     assert "the number of texts is known" in told

@@ -14,7 +14,9 @@ from core.training import estimate
 from core.training.config import from_json
 from core.training.estimate import SHAPES, Speed, basis, measure, seconds
 
-SPEED = Speed(device="cpu", trained=100.0, evaluated=1000.0, start_s=5.0, epoch_s=0.5)
+SPEED = Speed(
+    device="cpu", trained=100.0, evaluated=1000.0, start_s=5.0, epoch_s=0.2, checkpoint_s=0.3
+)
 DIGITS = {"data": "digits", "model": "small_cnn", "loss": {"name": "ce"}, "epochs": 10}
 
 
@@ -23,7 +25,7 @@ def config(**changes):
 
 
 def test_the_sum_is_start_epochs_and_the_last_evaluation():
-    # an epoch: 997 / 100 + 300 / 1000 + 0.5 = 10.77; at the end 800 / 1000
+    # an epoch: 997 / 100 + 300 / 1000 + 0.2 + 0.3 = 10.77; at the end 800 / 1000
     assert seconds(SPEED, config()) == pytest.approx(5 + 10 * 10.77 + 0.8)
 
 
@@ -41,9 +43,12 @@ def test_a_loss_that_asks_the_validation_part_often_takes_longer():
     assert often - once == pytest.approx(30 * 300 / 1000)
 
 
-def test_a_checkpoint_every_other_epoch_takes_half_as_long():
+def test_checkpoints_every_other_epoch_take_half_as_long_and_copies_as_long_as_before():
     spared = seconds(SPEED, config()) - seconds(SPEED, config(checkpoint_every=2))
-    assert spared == pytest.approx(10 * 0.5 / 2)
+    assert spared == pytest.approx(10 * 0.3 / 2)
+    assert seconds(replace(SPEED, epoch_s=1.2), config(checkpoint_every=2)) == pytest.approx(
+        seconds(SPEED, config(checkpoint_every=2)) + 10
+    )
 
 
 def test_curves_of_the_test_part_take_an_evaluation_an_epoch():
@@ -62,7 +67,7 @@ def test_every_data_set_has_a_shape():
 def test_the_basis_is_the_same_where_an_image_takes_as_long():
     here = basis(config())
     same = {"epochs": 999, "seed": 4, "name": "x", "n_train": 20, "optimizer": {"lr": 0.7}}
-    assert basis(config(**same, compile="on")) == here
+    assert basis(config(**same, compile="on", changed_files=True)) == here
     for change in ({"model": "resnet110_cifar"}, {"batch_size": 7}, {"device": "cpu"}):
         assert basis(config(**change)) != here
 
@@ -77,6 +82,8 @@ def test_a_small_network_is_measured(loss):
     assert found.device == "cpu"
     assert found.trained > 0
     assert found.evaluated > 0
+    assert found.epoch_s > 0
+    assert found.checkpoint_s > 0
     assert seconds(found, config()) > found.start_s > 0
 
 
