@@ -101,7 +101,7 @@ class CheckpointWriter:
         os.set_blocking(signalled, False)
         self._pipe_before = signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
         self._before = signal.signal(signal.SIGTERM, lambda *_: None)
-        self._signalled = signalled
+        self._signalled, self._parent = signalled, os.getppid()
         Thread(target=self._end_by_signal, args=(ended,), daemon=True).start()
         return self
 
@@ -114,7 +114,11 @@ class CheckpointWriter:
             return
         with suppress(Exception):  # whatever it is, the process ends
             self._write()
-        if not ranks.leads():  # an exit code would have Fabric kill the first rank as it saves
+        if not ranks.leads():
+            # The first rank is to save and end, too, if this one alone got the signal. It started
+            # this one, but for srun, and Fabric would kill it as it saves for an exit code here.
+            if not ranks.by_srun() and os.getppid() == self._parent:
+                os.kill(self._parent, signal.SIGTERM)
             os._exit(0)
         ctypes.CDLL(None).signal(signal.SIGTERM, 0)  # the default; Python asks for the main thread
         os.kill(os.getpid(), signal.SIGTERM)

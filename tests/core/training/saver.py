@@ -4,12 +4,14 @@
 a child that goes on from the newest checkpoint there and saves one after another. Printed are the
 child's pid, then every epoch whose saving has returned, then "dead". `threaded` in the place of
 `loop` saves in a thread, and prints an epoch once the next is begun. `stuck FOLDER` keeps epochs
-and then hangs. Torch is imported once, and never used before a fork.
+and then hangs; with a second folder it is the first of two ranks, and prints the pid of the other.
+Torch is imported once, and never used before a fork.
 """
 
 import ctypes
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -116,6 +118,9 @@ if __name__ == "__main__":
     elif sys.argv[1] == "threaded":
         loop(save_in_a_thread_for_ever)
     elif sys.argv[1] == "stuck":
+        for folder in sys.argv[3:]:  # started as Fabric starts it
+            command = [sys.executable, "-m", "tests.core.training.saver", "stuck", folder]
+            say(subprocess.Popen(command, env=os.environ | {"LOCAL_RANK": "1"}).pid)
         be_stuck(Path(sys.argv[2]))
     else:
         fill(Path(sys.argv[2]))

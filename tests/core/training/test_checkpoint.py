@@ -133,21 +133,53 @@ def test_what_a_thread_cannot_write_is_raised_by_the_next_save_or_at_the_end(tmp
         assert (caught.value.code, names(tmp_path)) == ("DISK_FULL", ["epoch-00001.pt"])
 
 
-@pytest.mark.parametrize(("rank", "code"), [("0", -signal.SIGTERM), ("1", 0)])
-def test_what_was_kept_is_saved_at_sigterm_amid_a_step_that_never_ends(rank, code, tmp_path):
+@pytest.mark.parametrize("n_ranks", [1, 2])
+def test_what_was_kept_is_saved_at_sigterm_amid_a_step_that_never_ends(n_ranks, tmp_path):
+    """Of two ranks the second alone gets the signal."""
+    folders = [tmp_path / str(rank) for rank in range(n_ranks)]
     with subprocess.Popen(
-        [*SAVER, "stuck", str(tmp_path)],
+        [*SAVER, "stuck", *map(str, folders)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "LOCAL_RANK": rank},
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    ) as process:
+        printed = [process.stdout.readline() for _ in range(2 * n_ranks - 1)]
+        pids = [process.pid, *(int(line) for line in printed if line != b"kept\n")]
+        assert [names(folder) for folder in folders] == [["epoch-00001.pt"]] * n_ranks
+        os.kill(pids[-1], signal.SIGTERM)
+        try:
+            assert process.wait(100) == -signal.SIGTERM
+        finally:
+            process.kill()
+    for folder in folders:
+        assert names(folder) == ["epoch-00001.pt", "epoch-00003.pt"]
+        state = checkpoint.newest(folder)
+        assert checkpoint.checksum(state) == checkpoint.checksum(state_of(3))
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_sigterm_after_another_signal_ends_it_whether_or_not_it_can_save(writable, tmp_path):
+    folder, moved = tmp_path / "checkpoint", tmp_path / "moved"
+    with subprocess.Popen(
+        [*SAVER, "stuck", str(folder)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
     ) as process:
         process.stdout.readline()
-        assert names(tmp_path) == ["epoch-00001.pt"]
+        if not writable:
+            folder.rename(moved)
+            folder.write_text("in its place")
+        process.send_signal(signal.SIGINT)  # the call that never returns keeps Python from it
         process.terminate()
-        assert process.wait() == code
-    assert names(tmp_path) == ["epoch-00001.pt", "epoch-00003.pt"]
-    state = checkpoint.newest(tmp_path)
-    assert checkpoint.checksum(state) == checkpoint.checksum(state_of(3))
+        try:
+            assert process.wait(100) == -signal.SIGTERM
+        finally:
+            process.kill()
+    if writable:
+        assert names(folder) == ["epoch-00001.pt", "epoch-00003.pt"]
+    else:
+        assert (names(moved), folder.read_text()) == (["epoch-00001.pt"], "in its place")
 
 
 # Damaged ----------------------------------------------------------------------------------------
