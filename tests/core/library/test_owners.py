@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 
 import pytest
 
@@ -172,6 +173,23 @@ def test_the_disk_quota_counts_what_an_owner_keeps_and_has_deleted(of, monkeypat
     assert refusal(lambda: kept(of(ANNA))).code == "OVER_QUOTA"
     assert not ids(of(ANNA))
     assert kept(of(BERT))
+
+
+@pytest.mark.parametrize(
+    ("kind", "run_id"), [("upload", None), ("upload", "abcdefghijkm"), ("evaluate", "abcdefghijkm")]
+)
+def test_what_a_job_computed_is_kept_beyond_the_quota_and_no_upload(kind, run_id, of, monkeypatch):
+    """An upload has an id of its own where a job in the background has read it."""
+    monkeypatch.setenv(DISK, "0.000000001")
+    keep = partial(
+        of(ANNA).keep, "kept", {"test": small()}, source=SOURCE, summary={"test": headline()},
+        kind=kind, run_id=run_id,
+    )  # fmt: skip
+    if kind == "upload":
+        assert refusal(keep).code == "OVER_QUOTA"
+        assert not ids(of(ANNA))
+    else:
+        assert keep().id == run_id
 
 
 def test_the_trail_has_every_act_of_a_user_and_none_without_login(of, library, home):
