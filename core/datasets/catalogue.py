@@ -56,6 +56,8 @@ class DataEntry:
         Images may be shifted by up to their side divided by this (8: 4 of 32 pixels); 0 for none.
     cropped : bool
         A network is shown parts of the images: random ones in training, else the middle.
+    trees : bool
+        Its texts are binary trees of words, which `tree_lstm` reads.
     """
 
     label: str
@@ -67,6 +69,7 @@ class DataEntry:
     flip: bool = True
     shift: int = 8
     cropped: bool = False
+    trees: bool = False
 
     def stored(self, size: tuple[int, int]) -> tuple[int, int]:
         """Return height and width of images from which a network is shown parts of `size`."""
@@ -178,6 +181,16 @@ TEXT_DATA: Final[dict[str, DataEntry]] = {
         "Socher et al. 2013, whole sentences",
         sizes=_sizes(6_920, 872, 1_821),
         needs_root=True,
+    ),
+    "sst_binary": _texts(
+        "SST, two classes",
+        "The parse trees of 9,613 sentences of film reviews, positive or negative, in train.txt, "
+        "dev.txt and test.txt; about 258,000 phrases of 6,920 of them, neutral ones too, are "
+        "trained on.",
+        "Socher et al. 2013, Stanford Sentiment Treebank",
+        sizes=_sizes(258_000, 872, 1_821),
+        needs_root=True,
+        trees=True,
     ),
     "ag_news": _texts(
         "AG News",

@@ -203,6 +203,7 @@ PUBLIC: Final[dict[str, PublicEntry]] = {
 }
 OURS: Final[dict[str, ModelEntry]] = {**MODELS, **PUBLIC}  # that Candor makes itself
 
+TREE_LSTM: Final = "tree_lstm"
 # Networks that read texts, of 20,000 words in 100 numbers each and 20 classes.
 TEXT_MODELS: Final[dict[str, ModelEntry]] = {
     "text_cnn": ModelEntry(
@@ -224,6 +225,13 @@ TEXT_MODELS: Final[dict[str, ModelEntry]] = {
         "The mean of a text's word vectors, and a linear layer: a baseline that trains in seconds.",
         "Candor; Joulin et al. 2017",
         2.0,
+    ),
+    TREE_LSTM: ModelEntry(
+        "Tree-LSTM",
+        "A memory cell for each phrase, made of those of its two halves: the papers' network for "
+        "the trees of SST.",
+        "Tai et al. 2015, binary constituency trees",
+        2.3,
     ),
 }
 

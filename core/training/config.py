@@ -20,6 +20,7 @@ from core.models.catalogue import (
     ONNX,
     PUBLIC,
     TEXT_MODELS,
+    TREE_LSTM,
     checked_model,
     checked_text_model,
 )
@@ -52,6 +53,7 @@ LATER: Final[JsonObject] = {
     "sync_batch_norm": False,
 }
 NOT_DECIDING: Final = frozenset({"name", "data_root", "checkpoint_every", "changed_files"})
+LATER_OPTIMIZER: Final[JsonObject] = {"vectors_lr": None}
 LATER_SCHEDULE: Final[JsonObject] = {"patience": 5}
 LATER_TEXT: Final[JsonObject] = {"taken": FIRST}
 MAX_NAME, MAX_BATCH = 300, 65_536
@@ -69,7 +71,11 @@ class OptimizerConfig:
     """Which optimiser steps, and how far."""
 
     name: Annotated[
-        str, Field("Optimiser", choices={"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"})
+        str,
+        Field(
+            "Optimiser",
+            choices={"sgd": "SGD", "adam": "Adam", "adamw": "AdamW", "adagrad": "Adagrad"},
+        ),
     ] = "sgd"
     lr: Annotated[
         float,
@@ -85,6 +91,18 @@ class OptimizerConfig:
     ] = 0.05
     momentum: Annotated[float, Field("Momentum", low=0, high=1, open_high=True, step=0.05)] = 0.9
     weight_decay: Annotated[float, Field("Weight decay", low=0, high=10, step=0.0001)] = 5e-4
+    vectors_lr: Annotated[
+        float | None,
+        Field(
+            "Rate of word vectors",
+            "Of Adagrad: by plain steps, without decay. Empty to train them like the rest.",
+            low=0,
+            high=1000,
+            open_low=True,
+            remedy="give a number above 0, or null",
+            step=0.1,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -289,6 +307,10 @@ class TrainConfig:
         """Refuse a network that cannot read the data, and settings of texts for images."""
         if self.of_texts:
             checked_text_model(self.model)
+            if self.model == TREE_LSTM and not TEXT_DATA[self.data].trees:
+                what = f"{self.model} reads trees, and {self.data} holds none"
+                trees = ", ".join(name for name, entry in TEXT_DATA.items() if entry.trees)
+                raise UsageError("SETTING", what, f"use {trees}, or another network")
             return
         if self.model in TEXT_MODELS:
             what = f"{self.model} reads texts, and {self.data} holds images"
@@ -321,7 +343,11 @@ class TrainConfig:
         """Digest of all that decides the numbers; a name or a folder does not."""
         decides = {key: v for key, v in self.to_json().items() if key not in NOT_DECIDING}
         decides = _without(decides, LATER | {"text": codec.to_json(TextConfig())})
-        for section, later in (("schedule", LATER_SCHEDULE), ("text", LATER_TEXT)):
+        for section, later in (
+            ("optimizer", LATER_OPTIMIZER),
+            ("schedule", LATER_SCHEDULE),
+            ("text", LATER_TEXT),
+        ):
             if section in decides:
                 decides[section] = _without(decides[section], later)
         return digest(repr(sorted(decides.items())))

@@ -19,6 +19,7 @@ from core.datasets.catalogue import DATASETS, data_entry
 from core.datasets.splits import by_counts
 from core.errors import Refused
 from core.losses.bins import EPOCH, UpdateSchedule
+from core.models.catalogue import TREE_LSTM
 from core.predictions import Task
 from core.training.config import OptimizerConfig, ScheduleConfig, TrainConfig
 
@@ -40,11 +41,12 @@ SHAPES: Final = {
     "phantom": (1, 128, 4),
 }
 TEXT_OUTPUTS: Final = {
-    "20newsgroups": 20, "sst2": 2, "ag_news": 4, "finsen": 15, "tickets": 6, "texts": 10
+    "20newsgroups": 20, "sst2": 2, "sst_binary": 3, "ag_news": 4, "finsen": 15, "tickets": 6,
+    "texts": 10,
 }  # fmt: skip
 # Mean of the exponential law whose texts, cut to 400 words, are as long as those of the data. Of
 # other texts nothing is known, and all are as long as is read.
-TEXT_WORDS: Final = {"20newsgroups": 130, "sst2": 18, "tickets": 19}
+TEXT_WORDS: Final = {"20newsgroups": 130, "sst2": 18, "sst_binary": 9, "tickets": 19}
 N_RANDOM: Final = (16, 8, 8)  # images to train, validate and test on, shown again and again
 FIRST_BATCH: Final = 2  # batch normalisation needs two
 SHORT_S: Final = 0.5  # batches grow while a step takes less: memory and patience are bounded
@@ -218,6 +220,7 @@ def _random_texts(config: TrainConfig) -> "TextDataset":
 
     from core.datasets.texts.dataset import TextDataset, TextSplit
     from core.datasets.texts.words import PADDING, UNKNOWN
+    from core.models.texts import JOIN
 
     known = (PADDING, UNKNOWN, *(str(k) for k in range(config.text.vocabulary)))
     n_outputs, length = TEXT_OUTPUTS[config.data], config.text.length
@@ -229,8 +232,14 @@ def _random_texts(config: TrainConfig) -> "TextDataset":
         if mean is not None:
             share = (np.arange(n) + 0.5) / n
             lengths = np.clip(np.ceil(-mean * np.log1p(-share)), 1, length).astype(np.int64)
+        if config.model == TREE_LSTM:
+            lengths = lengths - 1 + lengths % 2
         ends = np.concatenate([[0], np.cumsum(lengths)])
         numbers = torch.randint(1, len(known), (int(ends[-1]),), generator=generator)
+        if config.model == TREE_LSTM:  # a phrase grows by one word after another
+            place = np.arange(len(numbers)) - np.repeat(ends[:-1], lengths)
+            numbers[numbers == JOIN] = 1
+            numbers[(place > 0) & (place % 2 == 0)] = JOIN
         labels = torch.arange(n) % n_outputs
         return TextSplit(labels, tuple(str(row) for row in range(n)), numbers, ends)
 
@@ -238,6 +247,7 @@ def _random_texts(config: TrainConfig) -> "TextDataset":
     return TextDataset(
         name=config.data,
         class_names=tuple(str(k) for k in range(n_outputs)),
+        n_outputs=n_outputs,
         train=train,
         val=val,
         test=test,

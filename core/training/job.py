@@ -21,6 +21,7 @@ from core.losses.bins import UpdateSchedule
 from core.losses.catalogue import checked
 from core.metrics.suite import audit
 from core.models.build import input_size
+from core.models.catalogue import TREE_LSTM
 from core.predictions import Predictions, ScoreKind
 from core.training import checkpoint, threads
 from core.training.config import TrainConfig, advice
@@ -90,7 +91,13 @@ def trained(
 def load_data(config: TrainConfig, *, download: bool = True) -> SplitDataset | TextDataset:
     """Return the data of a config: texts, or images in the size its network takes."""
     if config.of_texts:
-        return load_texts(config.data, config.data_root, config.text, seed=config.split_seed)
+        return load_texts(
+            config.data,
+            config.data_root,
+            config.text,
+            seed=config.split_seed,
+            trees=config.model == TREE_LSTM,
+        )
     return load_images(config, download=download)
 
 

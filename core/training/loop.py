@@ -397,7 +397,7 @@ def _epoch(
     draws = parts.augmentation(shared)
     parts.loss.epoch_start(parts.epoch, config.epochs)
     for group in parts.optimizer.param_groups:
-        group["lr"] = parts.lr
+        group["lr"] = parts.lr * group.get("times", 1.0)
     parts.model.train()
     sums, began, paused = Sums.zero(fabric.device), time.monotonic(), 0.0
     updates: list[EpochUpdate] = []

@@ -85,6 +85,7 @@ FIXED = {
     "split": "another split",
     "program": "another version of Candor or torch, or another kind of device",
 }
+PLAIN: Final = 1e8  # beside which the sums of Adagrad vanish, so that its steps are plain ones
 UNCOMPILED: Final = "the network could not be compiled and trains without, which is slower"
 WORTH_COMPILING = 5_000  # steps on a GPU; fewer do not pay for the minute that compiling takes
 
@@ -311,13 +312,12 @@ def _network(
     config: TrainConfig, data: SplitDataset | TextDataset, device: torch.device
 ) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
     """Return the network, and what turns stored rows into its input."""
-    n_outputs = len(data.class_names)
     if isinstance(data, TextDataset):
         net = build_text(
             config.model,
             n_words=len(data.vocabulary),
             dimension=config.text.dimension,
-            n_outputs=n_outputs,
+            n_outputs=data.n_outputs,
         )
         if data.vectors is not None:
             take_vectors(net, torch.from_numpy(data.vectors), fixed=config.text.fixed)
@@ -326,7 +326,7 @@ def _network(
     size = input_size(config.model, shown)
     net = build_model(
         config.model,
-        n_outputs=n_outputs,
+        n_outputs=len(data.class_names),
         channels=data.channels,
         size=size,
         pretrained=config.pretrained,
@@ -367,6 +367,16 @@ def _optimizer(config: TrainConfig, net: nn.Module, device: torch.device) -> tor
             # one pass over the vectors of all words
             fused=device.type == "cpu" or config.precision == "16" or None,
         )
+    if settings.name == "adagrad":
+        groups: list[dict[str, Any]] = [{"params": net.parameters()}]
+        if config.of_texts and settings.vectors_lr is not None:
+            vectors, *others = net.parameters()  # a text network begins with its words' vectors
+            times = settings.vectors_lr / settings.lr * PLAIN
+            groups = [
+                {"params": others},
+                {"params": [vectors], "weight_decay": 0.0, "eps": PLAIN, "times": times},
+            ]
+        return torch.optim.Adagrad(groups, lr=settings.lr, weight_decay=settings.weight_decay)
     sgd = torch.optim.SGD(
         net.parameters(),
         lr=settings.lr,
@@ -515,8 +525,8 @@ def exact() -> Iterator[None]:
 def predict(parts: TrainingSetup, split: LabelledRows, rows: Tensor | None = None) -> Tensor:
     """Return the logits of a part, or of some of its rows, (N, K) float32 on the device.
 
-    In evaluation mode, and in float32 whatever the precision of training, because confidence is
-    read off them.
+    Outputs for what only training rows are, such as neutral phrases, are left out. In evaluation
+    mode, and in float32 whatever the precision of training, because confidence is read off them.
     """
     fabric = parts.fabric
     asked = torch.arange(len(split)) if rows is None else rows
@@ -531,4 +541,4 @@ def predict(parts: TrainingSetup, split: LabelledRows, rows: Tensor | None = Non
             for images, batch in zip(stored, batches, strict=True)
         ]
     parts.net.train(was_training)
-    return torch.cat(logits)
+    return torch.cat(logits)[:, : len(parts.data.class_names)]

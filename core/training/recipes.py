@@ -41,6 +41,7 @@ _SOURCE: Final = (
     "2022, appendix D. Losses are summed over the batch (the Brier score is averaged) and "
     "gradients clipped in their released code only"
 )
+PHRASES: Final = 37  # of a sentence of SST
 _TEXTS: Final[dict[str, Any]] = {
     "epochs": 50,
     "batch_size": 128,
@@ -139,4 +140,32 @@ RECIPES: Final[dict[str, Recipe]] = {
         )
         for data, label in (("finsen", "FinSen"), ("ag_news", "AG News"))
     },
+    "sst": Recipe(
+        "The papers' SST recipe: 25 epochs, Adagrad at 0.05, batches of the phrases of about 25 "
+        "sentences, the epoch with the lowest validation error kept",
+        {
+            "epochs": 25,
+            "batch_size": 25 * PHRASES,
+            "optimizer": {
+                "name": "adagrad",
+                "lr": 0.05,
+                "weight_decay": 1e-4 / PHRASES,
+                "vectors_lr": 0.1 * PHRASES,
+            },
+            "schedule": {"name": "constant"},
+            "keep": "val_error",
+            "text": {
+                "vocabulary": 20_000,
+                "length": 400,
+                "taken": "first",
+                "dimension": 300,
+                "fixed": False,
+            },
+        },
+        "Mukhoti et al. 2020, appendix D; Tai et al. 2015, section 5.3, for batches of 25 "
+        "sentences and plain steps of 0.1 for word vectors. Both add up the losses of a "
+        f"sentence's phrases, {PHRASES} on average, where a row here is one phrase: the same sum "
+        f"with the weight decay of 1e-4 and that rate for losses {PHRASES} times as small. Name "
+        "glove.840B.300d.txt as word vectors",
+    ),
 }

@@ -21,11 +21,11 @@ MOST: Final = 100  # trainings of one submission
 SEED_DIGITS: Final = 19  # of the largest seed, 2**63 - 1
 NO_FOLDER: Final = "No folder is entered"
 GLOVE: Final = "glove.6B.100d.txt"  # the word vectors that the papers' texts are trained with
+GLOVE_OF: Final = {"sst_binary": "glove.840B.300d.txt"}  # where they are others
 NO_WORDS: Final = "The paper trains with GloVe's word vectors, and no file of them is entered"
 NOT_STATED: Final = "Cannot be trained here, or the paper does not state the settings"
 NOT_READ: Final = {  # what the papers' network needs, by network
     "bert_base_uncased": "Cannot be trained here: BERT's weights and tokenizer are not read",
-    "tree_lstm": "Cannot be trained here: the trees and phrases of SST are not read",
 }
 IMPORT: Final = "CANDOR_IMPORT"  # folders that a page may read from, separated as in PATH
 FIRST: Final[dict[str, Any]] = {  # what one click trains; half a minute on two cores
@@ -170,6 +170,7 @@ RECIPE_OF: Final = {
     "tiny_imagenet": "tiny_imagenet",
     "imagenet": "imagenet",
     "20newsgroups": "newsgroups_released",
+    "sst_binary": "sst",
     "finsen": "finsen",
     "ag_news": "ag_news",
 }
@@ -198,7 +199,7 @@ def printed_settings(row: PublishedNumber) -> dict[str, Any] | None:
     if row.method == "brier":  # the released code sums every other loss over the batch
         settings["reduction"] = "mean"
     if row.dataset in TEXT_DATA:
-        settings["text"] = {"embeddings": GLOVE}
+        settings["text"] = {"embeddings": GLOVE_OF.get(row.dataset, GLOVE)}
     return settings
 
 
@@ -207,7 +208,7 @@ def reproductions(
     seeds_: Sequence[int],
     settings: Mapping[str, Any],
     roots: Mapping[str, str],
-    embeddings: str | None = None,
+    embeddings: Mapping[str, str] | None = None,
 ) -> tuple[tuple[TrainConfig, ...], dict[PublishedNumber, str]]:
     """Return the trainings that rows of the papers are printed of, and the rows without any.
 
@@ -221,8 +222,8 @@ def reproductions(
         Of a config, in the place of the paper's: a smaller model and fewer epochs.
     roots : mapping
         The folder of each data set that is not to be downloaded.
-    embeddings : str, optional
-        The file of word vectors; without it no texts are trained.
+    embeddings : mapping, optional
+        The path of each file of word vectors, by its name; without it its texts are not trained.
 
     Returns
     -------
@@ -234,7 +235,7 @@ def reproductions(
     UsageError
         SETTING: too many at once, or settings that do not fit.
     """
-    model = settings.get("model")
+    model, vectors = settings.get("model"), embeddings or {}
     configs: dict[str, TrainConfig] = {}
     left_out: dict[PublishedNumber, str] = {}
     for row in {(row.paper, row.dataset, row.model, row.method): row for row in rows}.values():
@@ -246,11 +247,11 @@ def reproductions(
             left_out[row] = f"The chosen network does not read {rows_of}"
         elif data_entry(row.dataset).needs_root and not roots.get(row.dataset):
             left_out[row] = NO_FOLDER
-        elif "text" in printed and not embeddings:
+        elif "text" in printed and not vectors.get(printed["text"]["embeddings"]):
             left_out[row] = NO_WORDS
         else:
             if "text" in printed:
-                printed["text"] = {"embeddings": embeddings}
+                printed["text"] = {"embeddings": vectors[printed["text"]["embeddings"]]}
             base = from_json({**printed, "data_root": roots.get(row.dataset), **settings})
             for config in trainings(base, "", (), seeds_):
                 configs.setdefault(config.digest, config)

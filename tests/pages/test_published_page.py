@@ -263,9 +263,9 @@ def test_tables_of_texts_have_a_field_for_word_vectors(page, tmp_path, monkeypat
     test.text_input(key="published.root.20newsgroups").set_value(str(tmp_path)).run()
     assert NO_WORDS in unescape(html(fine(test)))
     assert "published.submit" not in {button.key for button in test.button}
-    test.text_input(key="published.embeddings").set_value("/etc/passwd").run()
+    test.text_input(key="published.vectors.glove.6B.100d.txt").set_value("/etc/passwd").run()
     assert "outside the folders" in test.error[0].value
-    test.text_input(key="published.embeddings").set_value(vectors).run()
+    test.text_input(key="published.vectors.glove.6B.100d.txt").set_value(vectors).run()
     fine(test).button(key="published.submit").click().run()
     jobs = open_jobs()
     (config,) = (jobs.config(job.id) for job in jobs.list())

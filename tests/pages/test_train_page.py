@@ -292,8 +292,8 @@ def test_what_cannot_be_trained_is_refused_beside_the_form_and_nothing_is_lost(
 
 def test_every_declared_field_stands_in_the_form(page):
     test, drawn = page(), set()
-    steps = [(None, None), ("schedule", "plateau"), ("model", "by_name")]
-    for name, value in [*steps, ("data", "cifar10"), ("data", "20newsgroups")]:
+    steps = [(None, None), ("schedule", "plateau"), ("model", "by_name"), ("data", "cifar10")]
+    for name, value in [*steps, ("data", "20newsgroups"), ("optimizer", "adagrad")]:
         if name:
             test.selectbox(key=f"train.{name}").set_value(value).run()
         if value == "20newsgroups":
@@ -308,7 +308,7 @@ def test_texts_get_a_network_and_a_recipe_and_images_theirs_again(page, monkeypa
     test = page()
     test.selectbox(key="train.data").set_value("20newsgroups").run()
     assert test.selectbox(key="train.model").options == [
-        "Global-pooling CNN", "Global-pooling CNN, released", "Bag of words"
+        "Global-pooling CNN", "Global-pooling CNN, released", "Bag of words", "Tree-LSTM"
     ]  # fmt: skip
     assert test.selectbox(key="train.optimizer").value == "adam"
     assert test.button(key="train.submit").disabled  # no folder yet

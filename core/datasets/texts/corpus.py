@@ -24,6 +24,7 @@ from core.datasets.texts.reading import (
     labelled_table,
     named_text,
 )
+from core.datasets.texts.trees import NEGATIVE, NEUTRAL, POSITIVE, phrases
 from core.datasets.texts.words import without_headers, without_quotes_and_footer
 from core.errors import Notice, Refused, UsageError
 
@@ -170,7 +171,8 @@ LEFT_OUT: Final = "left-out"  # the split of classes that are held out
 NEWSGROUPS: Final = "20newsgroups"
 FINSEN: Final = "finsen"
 FINSEN_HELD_OUT: Final = 0.3  # halves of it validate and test; of its released code
-SST2: Final = {"0": "negative", "1": "positive"}
+SST2: Final = {"0": NEGATIVE, "1": POSITIVE}
+SST: Final = "sst_binary"
 AG_NEWS: Final = {"1": "World", "2": "Sports", "3": "Business", "4": "Sci/Tech"}
 SHORTENED: Final[Mapping[str, Callable[[str], str]]] = {
     "all": lambda message: without_quotes_and_footer(without_headers(message)),
@@ -188,9 +190,11 @@ class TextCorpus:
     name : str
         Key of TEXT_DATA.
     class_names : tuple of K str
+    more_classes : tuple of str
+        Those behind them that texts of the training part alone have, and no answer is.
     texts, row_ids : tuples of N str
     labels : (N,) int64
-        0 to K - 1.
+        0 to K - 1, or more in the training part.
     split : SplitRecord
         Of these N rows.
     left_out : tuple of TextRow
@@ -200,6 +204,7 @@ class TextCorpus:
 
     name: str
     class_names: tuple[str, ...]
+    more_classes: tuple[str, ...]
     texts: tuple[str, ...]
     row_ids: tuple[str, ...]
     labels: Int
@@ -254,7 +259,8 @@ def read_corpus(
         what = f"There is no class {unknown[0][:60]!r} to leave out"
         raise UsageError("SETTING", what, f"use some of {', '.join(names[:30])}")
     stays = tuple(label for label in names if label not in left_out)
-    if len(stays) < 2:
+    more = (NEUTRAL,) if name == SST and NEUTRAL in stays else ()
+    if len(stays) - len(more) < 2:
         what = f"{len(left_out)} of {len(names)} classes are left out"
         raise UsageError("SETTING", what, "leave at least two to learn")
     kept = {
@@ -278,7 +284,8 @@ def read_corpus(
         notices = (*notices, Notice(NoticeCode.TEXT_EMPTY, text))
     return TextCorpus(
         name=name,
-        class_names=stays,
+        class_names=stays[: len(stays) - len(more)],
+        more_classes=more,
         texts=tuple(row.text for row in rows),
         row_ids=tuple(row.row_id for row in rows),
         labels=labels,
@@ -375,6 +382,15 @@ def _sst2(root: Path, budget: Budget, _strip: str) -> tuple[Parts, tuple[Notice,
     }, ()
 
 
+def _sst(root: Path, budget: Budget, _strip: str) -> tuple[Parts, tuple[Notice, ...]]:
+    """Return all phrases of the sentences of train.txt, and those of dev.txt and test.txt whole."""
+    files = {"train": "train.txt", "val": "dev.txt", "test": "test.txt"}
+    _check_folder(root, SST, ", ".join(files.values()))
+    return {
+        part: phrases(root / file, budget, every=part == "train") for part, file in files.items()
+    }, ()
+
+
 def _ag_news(root: Path, budget: Budget, _strip: str) -> tuple[Parts, tuple[Notice, ...]]:
     """Return the items of train.csv and test.csv, title and text together."""
     _check_folder(root, "ag_news", "train.csv and test.csv, without or with a header line")
@@ -454,11 +470,13 @@ def _check_folder(root: Path, name: str, layout: str) -> None:
 
 _ORDER: Final[Mapping[str, tuple[str, ...]]] = {
     "sst2": tuple(SST2.values()),
+    SST: (NEGATIVE, POSITIVE, NEUTRAL),
     "ag_news": tuple(AG_NEWS.values()),
 }
 _READERS: Final[Mapping[str, Callable[[Path, Budget, str], tuple[Parts, tuple[Notice, ...]]]]] = {
     NEWSGROUPS: _newsgroups,
     "sst2": _sst2,
+    SST: _sst,
     "ag_news": _ag_news,
     FINSEN: _finsen,
     "tickets": _tickets,

@@ -16,8 +16,9 @@ from core.datasets.base import LabelledRows
 from core.datasets.splits import SPLIT_NAMES, SplitRecord
 from core.datasets.texts.corpus import TextCorpus, read_corpus
 from core.datasets.texts.settings import FIRST, TextConfig
+from core.datasets.texts.trees import JOIN, tokens
 from core.datasets.texts.words import Vectors, numbers, read_vectors, vocabulary, words
-from core.errors import Notice
+from core.errors import Notice, UsageError
 from core.predictions import Task
 
 PADDING: Final = 0
@@ -58,6 +59,8 @@ class TextDataset:
     name : str
         Key of TEXT_DATA.
     class_names : tuple of K str
+    n_outputs : int
+        K, or more where the training part has classes behind them that no answer is.
     train, val, test : TextSplit
     left_out : TextSplit or None
         Texts of classes that are held out, unlabelled; None where none are.
@@ -74,6 +77,7 @@ class TextDataset:
 
     name: str
     class_names: tuple[str, ...]
+    n_outputs: int
     train: TextSplit
     val: TextSplit
     test: TextSplit
@@ -86,7 +90,9 @@ class TextDataset:
     task: Task = Task.MULTICLASS
 
 
-def to_numbers(corpus: TextCorpus, *, n_words: int, length: int, taken: str = FIRST) -> TextDataset:
+def to_numbers(
+    corpus: TextCorpus, *, n_words: int, length: int, taken: str = FIRST, trees: bool = False
+) -> TextDataset:
     """Return a corpus as numbers of words.
 
     Parameters
@@ -98,18 +104,35 @@ def to_numbers(corpus: TextCorpus, *, n_words: int, length: int, taken: str = FI
         Words of a text that are read.
     taken : str
         Which, as of `numbers`.
+    trees : bool
+        Keep the trees: words and, after each two phrases, JOIN, which is number 2.
+
+    Raises
+    ------
+    UsageError
+        SETTING: a tree is longer than what is read, or the last words are.
     """
-    tokens = [words(text) for text in corpus.texts]
-    known = vocabulary((tokens[row] for row in corpus.split.rows["train"].tolist()), n_words)
+    split = tokens if trees else words
+    read = [split(text) for text in corpus.texts]
+    trained = (read[row] for row in corpus.split.rows["train"].tolist())
+    if trees:
+        longest = max(map(len, read))
+        if longest > length or taken != FIRST:
+            what = f"Trees have up to {longest} words and joins, and are read whole"
+            raise UsageError("SETTING", what, f"set text.length to {longest} or more, taken first")
+        trained = ([word for word in text if word != JOIN] for text in trained)
+    known = vocabulary(trained, n_words)
+    if trees:
+        known = (*known[:2], JOIN, *known[2:])
     parts = {}
     for part in SPLIT_NAMES:
         rows = corpus.split.rows[part]
         ids = tuple(corpus.row_ids[row] for row in rows.tolist())
-        texts = [tokens[row] for row in rows.tolist()]
+        texts = [read[row] for row in rows.tolist()]
         parts[part] = _part(texts, corpus.labels[rows], ids, known, length, taken)
     left_out = None
     if corpus.left_out:
-        texts = [words(row.text) for row in corpus.left_out]
+        texts = [split(row.text) for row in corpus.left_out]
         ids = tuple(row.row_id for row in corpus.left_out)
         left_out = _part(texts, np.full(len(ids), -1, np.int64), ids, known, length, taken)
     every = [*parts.values(), *([left_out] if left_out else [])]
@@ -117,6 +140,7 @@ def to_numbers(corpus: TextCorpus, *, n_words: int, length: int, taken: str = FI
     return TextDataset(
         name=corpus.name,
         class_names=corpus.class_names,
+        n_outputs=len(corpus.class_names) + len(corpus.more_classes),
         train=parts["train"],
         val=parts["val"],
         test=parts["test"],
@@ -152,7 +176,9 @@ def corpus_of(name: str, root: str | None, settings: TextConfig, *, seed: int) -
     )
 
 
-def load_texts(name: str, root: str | None, settings: TextConfig, *, seed: int) -> TextDataset:
+def load_texts(
+    name: str, root: str | None, settings: TextConfig, *, seed: int, trees: bool = False
+) -> TextDataset:
     """Return a data set of texts as numbers of words.
 
     Parameters
@@ -164,17 +190,23 @@ def load_texts(name: str, root: str | None, settings: TextConfig, *, seed: int) 
     settings : TextConfig
     seed : int
         Of the split.
+    trees : bool
+        As of `to_numbers`.
 
     Raises
     ------
     Refused
         What is missing, damaged, too large, or not laid out as it should be.
     UsageError
-        SETTING: classes to leave out that are not there.
+        SETTING: classes to leave out that are not there, or trees that are cut.
     """
     corpus = corpus_of(name, root, settings, seed=seed)
     data = to_numbers(
-        corpus, n_words=settings.vocabulary, length=settings.length, taken=settings.taken
+        corpus,
+        n_words=settings.vocabulary,
+        length=settings.length,
+        taken=settings.taken,
+        trees=trees,
     )
     if settings.embeddings is None:
         return data

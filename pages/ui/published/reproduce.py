@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.codes import NoticeCode
-from core.datasets.catalogue import TEXT_DATA, data_entry
+from core.datasets.catalogue import data_entry
 from core.errors import AuditError, UsageError
 from core.fields import JsonObject
 from core.jobs.local import LocalJobs
@@ -19,7 +19,6 @@ from core.screens.published.reproduced import fitted_as, place_of, recipe, repro
 from core.screens.published.words import DATA, METHODS, NETWORKS
 from core.training.config import TrainConfig
 from core.training.submission import (
-    GLOVE,
     check_folder,
     printed_settings,
     reproductions,
@@ -66,16 +65,12 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
         )  # fmt: skip
         launcher.choose()
         roots = _folders(rows)
-        embeddings = None
-        if any(row.dataset in TEXT_DATA and printed_settings(row) for row in rows):
-            embeddings = st.text_input(
-                "Word vectors", key="published.embeddings", placeholder=GLOVE, width=220
-            )
+        embeddings = _vectors(rows)
     launcher.ask(jobs)
     own: JsonObject = {} if network == PRINTED else {"model": network}
     own |= {} if epochs is None else {"epochs": int(epochs)}
     try:
-        for path in (*roots.values(), embeddings or None):
+        for path in (*roots.values(), *embeddings.values()):
             check_folder(path)
         request = launcher.request()
         configs, left_out = reproductions(rows, seeds(text), own, roots, embeddings)
@@ -103,6 +98,19 @@ def _folders(rows: Sequence[PublishedNumber]) -> dict[str, str]:
         if root:
             roots[data] = root
     return roots
+
+
+def _vectors(rows: Sequence[PublishedNumber]) -> dict[str, str]:
+    """Draw a path for each file of word vectors that is trained with; return those given."""
+    printed = filter(None, map(printed_settings, rows))
+    files = dict.fromkeys(of["text"]["embeddings"] for of in printed if "text" in of)
+    paths = {
+        file: st.text_input(
+            "Word vectors", key=f"published.vectors.{file}", placeholder=file, width=220
+        )
+        for file in files
+    }
+    return {file: path for file, path in paths.items() if path}
 
 
 def _results(rows: Sequence[PublishedNumber], own: JsonObject) -> None:

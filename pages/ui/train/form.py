@@ -46,6 +46,8 @@ def draw(jobs: LocalJobs) -> None:
             if form.value("optimizer") == "sgd":
                 FORM.draw("momentum")
             FORM.draw("weight_decay")
+            if form.value("optimizer") == "adagrad" and form.of_texts():
+                FORM.draw("vectors_lr")
             FORM.draw("schedule", width=NARROW)
             if form.value("schedule") == "step":
                 FORM.draw("drops", width=200)

@@ -123,10 +123,11 @@ configs = st.fixed_dictionaries(
         "optimizer": st.fixed_dictionaries(
             {},
             optional={
-                "name": st.sampled_from(["sgd", "adam", "adamw"]),
+                "name": st.sampled_from(["sgd", "adam", "adamw", "adagrad"]),
                 "lr": st.floats(0, 1000, exclude_min=True) | st.integers(1, 1000),
                 "momentum": st.floats(0, 1, exclude_max=True),
                 "weight_decay": st.floats(0, 10),
+                "vectors_lr": st.none() | st.floats(0, 1000, exclude_min=True),
             },
         ),
         "schedule": st.fixed_dictionaries(
@@ -249,7 +250,7 @@ WRONG = [
     ("loss", [], "give an object"),
     ("optimizer", None, "give an object"),
     ("optimizer", "sgd", "give an object"),
-    ("optimizer.name", "rmsprop", "use one of sgd, adam, adamw"),
+    ("optimizer.name", "rmsprop", "use one of sgd, adam, adamw, adagrad"),
     ("optimizer.name", 1, "give text"),
     ("optimizer.lr", True, A_NUMBER),
     ("optimizer.lr", "0.1", A_NUMBER),
@@ -550,6 +551,7 @@ def test_settings_of_texts_come_back():
     [
         ({"model": "small_cnn"}, "'small_cnn' reads no texts"),
         ({"model": "timm:resnet18"}, "reads no texts"),
+        ({"model": "tree_lstm"}, "tree_lstm reads trees, and 20newsgroups holds none"),
         ({"data": "digits"}, "text_cnn reads texts, and digits holds images"),
         (
             {"data": "digits", "model": "small_cnn", "text": {"length": 9}},

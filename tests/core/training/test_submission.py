@@ -8,6 +8,7 @@ from core.published import published
 from core.training.config import from_json
 from core.training.submission import (
     FIRST,
+    GLOVE,
     IMPORT,
     MOST,
     NO_FOLDER,
@@ -21,7 +22,7 @@ from core.training.submission import (
 
 BASE = from_json(FIRST)
 TINY = {"tiny_imagenet": "/data/tiny"}
-VECTORS = "/data/glove.6B.100d.txt"
+VECTORS = {GLOVE: "/data/glove.6B.100d.txt"}
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_rows_of_other_texts_are_trained_as_20_newsgroups(data, gamma_and_lambda
     rows = published(paper="fcl2024", table="1", dataset=data, posthoc="none")
     configs, left_out = reproductions(rows, (1,), {}, {data: "/data/here"}, VECTORS)
     assert not left_out
-    assert {c.text.embeddings for c in configs} == {VECTORS}
+    assert {c.text.embeddings for c in configs} == {VECTORS[GLOVE]}
     assert {(c.model, c.data_root, c.epochs, c.batch_size) for c in configs} == {
         ("text_cnn_released", "/data/here", 50, 128)
     }
