@@ -53,10 +53,7 @@ def every_pair_level(draws: Sequence[Float], level: float) -> float:
     return min(max(level, within), 1.0 - (1.0 - level) / pairs)
 
 
-CLAIMS = {
-    Task.BINARY: "the risk of one class",
-    Task.MULTILABEL: "the probability of each label",
-}
+CLAIMS = {Task.BINARY: "the risk of one class", Task.MULTILABEL: "the probability of each label"}
 ANSWERS = "the answers given"
 MOST_RUNS = 50
 RANKED = (*METRICS, DISTANCE)

@@ -13,13 +13,7 @@ from core.metrics import METRICS, binning, few_errors, top_label
 from core.metrics.class_sums import AnswersOfRows, ClassSums
 from core.metrics.classwise import ClassCells, class_bins, redrawn_ece
 from core.metrics.design_effect import degrees_of_freedom, design_effect, of_rows
-from core.metrics.grouped import (
-    GroupCells,
-    effective_mean,
-    effective_rows,
-    mean_draws,
-    row_signs,
-)
+from core.metrics.grouped import GroupCells, effective_mean, effective_rows, mean_draws, row_signs
 from core.metrics.intervals import (
     RANK_CELLS,
     Resamples,
@@ -346,16 +340,7 @@ def proportion(
     n = len(range(*rows.indices(ranked.n)))
     settings: dict[str, Setting] = {"of": "top_label"}
     if n == 0:
-        return Score(
-            metric=metric,
-            value=None,
-            low=None,
-            high=None,
-            level=level,
-            n=0,
-            settings=settings,
-            reason="no row is that confident",
-        )
+        return Score.undefined(metric, level, 0, "no row is that confident", settings)
     weights = None if ranked.weights is None else ranked.weights[rows]
     share = float(np.average(hits[rows], weights=weights))
     effective_n = effective_mean(ranked, hits, rows)
@@ -504,16 +489,7 @@ def discrimination(ranked: SortedOutcomes, level: float, of: str) -> dict[str, S
             f"only one outcome is present: {positives:,.10g} of {total:,.10g} rows are positive"
         )
         return {
-            metric: Score(
-                metric=metric,
-                value=None,
-                low=None,
-                high=None,
-                level=level,
-                n=n,
-                settings=settings,
-                reason=reason,
-            )
+            metric: Score.undefined(metric, level, n, reason, settings)
             for metric in ("auroc", "auprc")
         }
     area_roc, precision = auroc(ranked), auprc(ranked)

@@ -402,9 +402,7 @@ class Resamples:
         """Return the sums between cuts in the bootstrap resamples, (R, B)."""
         at = self.columns(cuts)
         return BinSums(
-            np.diff(self.count[:, at]),
-            np.diff(self.confidence[:, at]),
-            np.diff(self.hits[:, at]),
+            np.diff(self.count[:, at]), np.diff(self.confidence[:, at]), np.diff(self.hits[:, at])
         )
 
     def floor(self, cuts: Int) -> BinSums:

@@ -13,7 +13,6 @@ from core.metrics.records import (
     BinTable,
     Floor,
     Gap,
-    GroupSummary,
     Score,
     Setting,
     TargetAudit,
@@ -85,28 +84,26 @@ def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
         float(np.mean([label.direction.low for label in labels])),
         float(np.mean([label.direction.high for label in labels])),
     )
-    bins, verdict, groups = _no_bins(), _verdict(labels), _mean_groups(labels)
+    summaries = [label.groups for label in labels if label.groups is not None]
+    groups = None
+    if summaries:
+        groups = replace(
+            summaries[0],
+            largest=round(np.mean([summary.largest for summary in summaries])),
+            design_effect=float(np.mean([summary.design_effect for summary in summaries])),
+            effective_n=float(np.mean([summary.effective_n for summary in summaries])),
+        )
+    none, no_rows = np.empty(0), np.empty(0, dtype=np.int64)
     return TargetAudit(
         name="mean over labels",
         target=None,
         metrics=metrics,
         noise_floor=floors,
         direction=gap,
-        verdict=verdict,
-        bins=bins,
+        verdict=_verdict(labels),
+        bins=BinTable(none, none, no_rows, none, none, none, none, none, none),
         groups=groups,
     )
-
-
-def _mean_groups(labels: Sequence[TargetAudit]) -> GroupSummary | None:
-    """Return the effective sample size, averaged over the labels."""
-    summaries = [label.groups for label in labels if label.groups is not None]
-    if not summaries:
-        return None
-    effect = float(np.mean([summary.design_effect for summary in summaries]))
-    worth = float(np.mean([summary.effective_n for summary in summaries]))
-    largest = round(np.mean([summary.largest for summary in summaries]))
-    return replace(summaries[0], largest=largest, design_effect=effect, effective_n=worth)
 
 
 def _mean_score(scores: Sequence[Score], level: float) -> Score:
@@ -118,27 +115,9 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
     infinite = sum(score.reason.startswith(NoticeCode.NLL_INFINITE) for score in scores)
     if infinite and defined:
         reason = f"NLL_INFINITE: infinite for {infinite} of {len(scores)} labels"
-        return Score(
-            metric=first.metric,
-            value=None,
-            low=None,
-            high=None,
-            level=level,
-            n=n,
-            settings=settings,
-            reason=reason,
-        )
+        return Score.undefined(first.metric, level, n, reason, settings)
     if not defined:
-        return Score(
-            metric=first.metric,
-            value=None,
-            low=None,
-            high=None,
-            level=level,
-            n=n,
-            settings=settings,
-            reason=first.reason,
-        )
+        return Score.undefined(first.metric, level, n, first.reason, settings)
     shared = {
         key: value
         for key, value in first.settings.items()
@@ -147,26 +126,18 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
     }
     value = float(np.mean([score.value for score in defined]))
     settings = {**shared, **settings}
+    low = high = None
     lows = [score.low for score in defined if score.low is not None]
     highs = [score.high for score in defined if score.high is not None]
     if len(lows) < len(defined):
         first_reason = next(score.reason for score in defined if score.low is None)
         none = f"no interval for {len(defined) - len(lows)} of {len(scores)} labels"
-        why = f"{none}: {first_reason}"
-        return Score(
-            metric=first.metric,
-            value=value,
-            low=None,
-            high=None,
-            level=level,
-            n=n,
-            settings=settings,
-            reason=why,
-        )
-    left_out = len(scores) - len(defined)
-    reason = f"undefined for {left_out} of {len(scores)} labels" if left_out else ""
-    low, high = float(np.mean(lows)), float(np.mean(highs))
-    settings["interval"] = BOUNDS
+        reason = f"{none}: {first_reason}"
+    else:
+        left_out = len(scores) - len(defined)
+        reason = f"undefined for {left_out} of {len(scores)} labels" if left_out else ""
+        low, high = float(np.mean(lows)), float(np.mean(highs))
+        settings["interval"] = BOUNDS
     return Score(
         metric=first.metric,
         value=value,
@@ -210,40 +181,24 @@ def corrected_verdicts(labels: Sequence[TargetAudit]) -> tuple[Verdict, ...]:
     What the joint test of one label detects, but not the corrected one, could be chance.
     """
     p_values = holm([label.verdict.p_value or 0.0 for label in labels])
-    return tuple(
-        _chance_among(label.verdict, len(labels), p)
-        if p > FALSE_ALARMS and label.verdict.code in BEYOND_CHANCE
-        else label.verdict
-        for label, p in zip(labels, p_values, strict=True)
-    )
-
-
-def _chance_among(alone: Verdict, labels: int, p_holm: float) -> ChanceAmong:
-    text = (
-        f"Could be chance among {labels} labels (p = {p_holm:.3f} by Holm). "
-        f"Taken alone: {alone.text}"
-    )
-    return ChanceAmong(
-        VerdictCode.COULD_BE_CHANCE,
-        text,
-        alone.p_value,
-        of=alone.of,
-        alone=alone,
-        labels=labels,
-        p_holm=p_holm,
-    )
-
-
-def _no_bins() -> BinTable:
-    none = np.empty(0)
-    return BinTable(
-        low=none,
-        high=none,
-        count=np.empty(0, dtype=np.int64),
-        confidence=none,
-        accuracy=none,
-        ci_low=none,
-        ci_high=none,
-        band_low=none,
-        band_high=none,
-    )
+    corrected = list[Verdict]()
+    for label, p in zip(labels, p_values, strict=True):
+        alone = label.verdict
+        if p <= FALSE_ALARMS or alone.code not in BEYOND_CHANCE:
+            corrected.append(alone)
+            continue
+        text = (
+            f"Could be chance among {len(labels)} labels (p = {p:.3f} by Holm). "
+            f"Taken alone: {alone.text}"
+        )
+        chance = ChanceAmong(
+            VerdictCode.COULD_BE_CHANCE,
+            text,
+            alone.p_value,
+            of=alone.of,
+            alone=alone,
+            labels=len(labels),
+            p_holm=p,
+        )
+        corrected.append(chance)
+    return tuple(corrected)

@@ -42,15 +42,59 @@ def notices(predictions: Predictions, *, nll_clip: float | None = None) -> tuple
         ALWAYS_RIGHT, NOT_PROBABILITY
         where they apply, one sentence each.
     """
-    candidates = [_small(predictions), _zero(predictions), _absent(predictions)]
-    candidates.append(_rescaled(predictions))
+    out: list[Notice | None] = []
+    if predictions.n < SMALL_N:
+        few = f"Only {_rows(predictions.n)}: read the intervals, not the values alone."
+        out.append(Notice(NoticeCode.SMALL_N, few))
+    out += [_zero(predictions), _absent(predictions), _rescaled(predictions)]
+    useless = "can look calibrated and still be useless, because it does not distinguish rows."
     if predictions.task is Task.MULTILABEL:
-        candidates.append(_constant_labels(predictions))
-    else:
-        candidates += [_ties(predictions), _constant(predictions)]
-        candidates += [_chance(predictions), _always_right(predictions)]
-        candidates.append(None if nll_clip else _infinite(predictions))
-    return tuple(notice for notice in candidates if notice)
+        flat = np.ptp(predictions.scores, axis=0) == 0
+        if predictions.n > 1 and flat.any():
+            names = _names([predictions.class_names[k] for k in np.flatnonzero(flat)])
+            text = f"Every row has the same score for {names}: such a score {useless}"
+            out.append(Notice(NoticeCode.CONSTANT, text))
+        return tuple(notice for notice in out if notice)
+    stats = predictions.rows
+    if stats.tied:
+        text = (
+            f"{_rows(stats.tied, 'shares its', 'share their')} largest score between classes. "
+            "The class with the lowest index counts as the answer."
+        )
+        out.append(Notice(NoticeCode.TIES, text))
+    same = bool(np.all(stats.predicted == stats.predicted[0]))
+    if predictions.n > 1 and same and not np.ptp(stats.confidence) > 0.0:
+        text = f"Every row has the same answer and the same confidence: such a model {useless}"
+        out.append(Notice(NoticeCode.CONSTANT, text))
+    # Ask for the class order where answers are no better than blind ones
+    weights, classes = predictions.extents.weights, predictions.n_classes
+    right = float(np.average(stats.correct, weights=weights))
+    if right * classes <= 1.0 + ROUNDING:
+        largest = float(np.bincount(predictions.labels, weights).max()) / predictions.total
+        text = (
+            f"Accuracy is {100 * right:.1f} %, at or below chance "
+            f"({100 / classes:.1f} % for {classes} classes; always naming the most frequent class "
+            f"is right in {100 * largest:.1f} %). "
+            "Is the class order of scores and labels the same?"
+        )
+        out.append(Notice(NoticeCode.BELOW_CHANCE, text))
+    # Ask for the truth where labels could be the model's own answers; not where the claims say
+    # that all may be right by chance, as of a rare event that did not come.
+    all_right = predictions.n >= MANY_ROWS and bool(stats.correct.all())
+    if all_right and float(np.log(stats.confidence).sum()) <= math.log(FALSE_ALARMS):
+        text = (
+            f"All {predictions.n:,} answers are right: are the labels the truth, or the model's "
+            "own answers?"
+        )
+        out.append(Notice(NoticeCode.ALWAYS_RIGHT, text))
+    infinite = 0 if nll_clip else infinite_rows(predictions)
+    if infinite:
+        text = (
+            f"{_rows(infinite, 'gives', 'give')} the true class a probability of 0: the NLL is "
+            "infinite and left out."
+        )
+        out.append(Notice(NoticeCode.NLL_INFINITE, text))
+    return tuple(notice for notice in out if notice)
 
 
 def _names(names: Sequence[str]) -> str:
@@ -61,50 +105,6 @@ def _names(names: Sequence[str]) -> str:
 def _rows(count: int, singular: str = "", plural: str = "") -> str:
     """Return a number of rows, with the verb that agrees with it."""
     return f"1 row {singular}".rstrip() if count == 1 else f"{count:,} rows {plural}".rstrip()
-
-
-def _small(predictions: Predictions) -> Notice | None:
-    if predictions.n >= SMALL_N:
-        return None
-    return Notice(
-        NoticeCode.SMALL_N,
-        f"Only {_rows(predictions.n)}: read the intervals, not the values alone.",
-    )
-
-
-def _ties(predictions: Predictions) -> Notice | None:
-    tied = predictions.rows.tied
-    if not tied:
-        return None
-    return Notice(
-        NoticeCode.TIES,
-        f"{_rows(tied, 'shares its', 'share their')} largest score between classes. "
-        "The class with the lowest index counts as the answer.",
-    )
-
-
-def _constant(predictions: Predictions) -> Notice | None:
-    stats = predictions.rows
-    same = bool(np.all(stats.predicted == stats.predicted[0]))
-    if predictions.n < 2 or not same or np.ptp(stats.confidence) > 0.0:
-        return None
-    return Notice(
-        NoticeCode.CONSTANT,
-        "Every row has the same answer and the same confidence: such a model can look "
-        "calibrated and still be useless, because it does not distinguish rows.",
-    )
-
-
-def _constant_labels(predictions: Predictions) -> Notice | None:
-    flat = np.ptp(predictions.scores, axis=0) == 0
-    if predictions.n < 2 or not flat.any():
-        return None
-    names = _names([predictions.class_names[k] for k in np.flatnonzero(flat)])
-    return Notice(
-        NoticeCode.CONSTANT,
-        f"Every row has the same score for {names}: such a score can look calibrated and still "
-        "be useless, because it does not distinguish rows.",
-    )
 
 
 def _zero(predictions: Predictions) -> Notice | None:
@@ -139,17 +139,6 @@ def nll_reason(rows: int) -> str:
     return f"{NoticeCode.NLL_INFINITE}: {_rows(rows, 'gives', 'give')} the true class 0"
 
 
-def _infinite(predictions: Predictions) -> Notice | None:
-    rows = infinite_rows(predictions)
-    if not rows:
-        return None
-    return Notice(
-        NoticeCode.NLL_INFINITE,
-        f"{_rows(rows, 'gives', 'give')} the true class a probability of 0: the NLL is infinite "
-        "and left out.",
-    )
-
-
 def _absent(predictions: Predictions) -> Notice | None:
     """Name classes without rows; of a top-label file the classes are not known."""
     if predictions.task is Task.TOP_LABEL:
@@ -173,38 +162,6 @@ def _absent(predictions: Predictions) -> Notice | None:
         return None
     listed = _names([names[k] for k in one_sided])
     return Notice(NoticeCode.CLASS_ABSENT, f"{one_sided.size} of {len(names)} {words}: {listed}.")
-
-
-def _chance(predictions: Predictions) -> Notice | None:
-    """Ask for the class order where answers are no better than blind ones."""
-    weights, classes = predictions.extents.weights, predictions.n_classes
-    right = float(np.average(predictions.rows.correct, weights=weights))
-    if right * classes > 1.0 + ROUNDING:
-        return None
-    largest = float(np.bincount(predictions.labels, weights).max()) / predictions.total
-    return Notice(
-        NoticeCode.BELOW_CHANCE,
-        f"Accuracy is {100 * right:.1f} %, at or below chance "
-        f"({100 / classes:.1f} % for {classes} classes; always naming the most frequent class "
-        f"is right in {100 * largest:.1f} %). "
-        "Is the class order of scores and labels the same?",
-    )
-
-
-def _always_right(predictions: Predictions) -> Notice | None:
-    """Ask for the truth where labels could be the model's own answers.
-
-    Not where the claims say that all may be right by chance: a rare event that did not come.
-    """
-    if predictions.n < MANY_ROWS or not predictions.rows.correct.all():
-        return None
-    if float(np.log(predictions.rows.confidence).sum()) > math.log(FALSE_ALARMS):
-        return None
-    return Notice(
-        NoticeCode.ALWAYS_RIGHT,
-        f"All {predictions.n:,} answers are right: are the labels the truth, or the model's own "
-        "answers?",
-    )
 
 
 def _rescaled(predictions: Predictions) -> Notice | None:
@@ -237,17 +194,6 @@ def _rescaled(predictions: Predictions) -> Notice | None:
     )
 
 
-def _ruled_by_groups(groups: GroupSummary, concentration: float) -> list[Notice]:
-    """Say where groups of equal size would have to be few to be as uneven."""
-    if concentration <= CONCENTRATED or groups.n < FEW_GROUPS:
-        return []
-    text = (
-        f"a few large groups by {groups.column} hold much of the weight: {groups.n:,} groups count "
-        f"like {1.0 / concentration:.0f} of equal size. Intervals may be too short."
-    )
-    return [Notice(NoticeCode.FEW_GROUPS, text)]
-
-
 def _events_of_few(groups: GroupSummary, predictions: Predictions) -> list[Notice]:
     """Say which event is seen in few groups alone, though there are many."""
     of_row, several = predictions.extents.groups, predictions.task is Task.MULTILABEL
@@ -271,12 +217,6 @@ def _events_of_few(groups: GroupSummary, predictions: Predictions) -> list[Notic
     return [Notice(NoticeCode.FEW_GROUPS, text)]
 
 
-def _three_digits(groups: GroupSummary, n: int) -> int:
-    """Return what `n` rows count as, as it is said: 11,458 as 11,500."""
-    whole = round(groups.effective_n)
-    return min(round(whole, min(0, 3 - len(str(whole)))), n)
-
-
 def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tuple[Notice, ...]:
     """Return what belongs together and what it is worth, and whether groups or weights are few."""
     out = []
@@ -289,7 +229,8 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
         one, many = group_nouns(groups.column)
         by = f" ({groups.column})" if many == "groups" else ""
         each = " for one label, on average" if predictions.task is Task.MULTILABEL else ""
-        effective_n, allow = _three_digits(groups, int(n)), "Intervals, noise floors and verdicts"
+        whole, allow = round(groups.effective_n), "Intervals, noise floors and verdicts"
+        effective_n = min(round(whole, min(0, 3 - len(str(whole)))), int(n))  # three digits
         text = f"{n:,} rows of {groups.n:,} {many}{by}"
         if groups.largest == 1:
             text += ", one row each: each counts for itself."
@@ -310,7 +251,15 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
             few = f"{groups.n} {many}{by} are few: intervals are rough."
             out.append(Notice(NoticeCode.FEW_GROUPS, few))
         if predictions.extents.groups is not None:
-            out += _ruled_by_groups(groups, group_concentration(predictions.extents))
+            # Where groups of equal size would have to be few to be as uneven
+            concentration = group_concentration(predictions.extents)
+            if concentration > CONCENTRATED and groups.n >= FEW_GROUPS:
+                large = (
+                    f"a few large groups by {groups.column} hold much of the weight: "
+                    f"{groups.n:,} groups count like {1.0 / concentration:.0f} of equal size. "
+                    "Intervals may be too short."
+                )
+                out.append(Notice(NoticeCode.FEW_GROUPS, large))
             out += _events_of_few(groups, predictions)
     summary = weight_summary(predictions.weights)
     if summary is not None and predictions.weights is not None:

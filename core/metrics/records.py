@@ -8,13 +8,7 @@ import numpy as np
 from core.arrays import Float, Int
 from core.defaults import LOW_POWER
 from core.errors import Notice
-from core.metrics.verdict_codes import (
-    MixedReading,
-    Part,
-    Statistic,
-    VerdictCode,
-    VerdictSubject,
-)
+from core.metrics.verdict_codes import MixedReading, Part, Statistic, VerdictCode, VerdictSubject
 
 Setting = str | int | float | bool | None
 FLOOR_LEVELS = (0.0, 0.25, 0.5, 0.65, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9999)
@@ -81,6 +75,18 @@ class Score:
     n: int
     settings: Mapping[str, Setting] = field(default_factory=dict)
     reason: str = ""
+
+    @classmethod
+    def undefined(
+        cls,
+        metric: str,
+        level: float,
+        n: int,
+        reason: str,
+        settings: Mapping[str, Setting] | None = None,
+    ) -> "Score":
+        """Return a score without a value, and why."""
+        return cls(metric, None, None, None, level, n, settings or {}, reason)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,7 @@ import numpy as np
 from core.arrays import SORTED_BY_DIGITS, Counts, Float, Int, row_chunks
 from core.defaults import N_BINS
 from core.metrics import METRICS
-from core.metrics.binning import (
-    equal_mass_cuts,
-    equal_width_cuts,
-    interpolated_cuts,
-    sums,
-)
+from core.metrics.binning import equal_mass_cuts, equal_width_cuts, interpolated_cuts, sums
 from core.metrics.classwise import ClassCells
 from core.metrics.grouped import row_draws
 from core.metrics.proper import nll_rows

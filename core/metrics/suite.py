@@ -378,11 +378,7 @@ def _ordered(entries: Mapping[str, T]) -> dict[str, T]:
 
 def _prepared(predictions: Predictions, target: int | None, config: AuditConfig) -> PreparedTarget:
     return prepare(
-        predictions,
-        target,
-        n_resamples=config.n_resamples,
-        seed=config.seed,
-        n_bins=config.n_bins,
+        predictions, target, n_resamples=config.n_resamples, seed=config.seed, n_bins=config.n_bins
     )
 
 
@@ -477,16 +473,7 @@ def _nll(predictions: Predictions, config: AuditConfig) -> Score:
     weights = predictions.weights
     if np.isinf(rows if weights is None else rows[weights.of_row > 0.0]).any():
         reason = nll_reason(infinite_rows(predictions))
-        return Score(
-            metric="nll",
-            value=None,
-            low=None,
-            high=None,
-            level=config.level,
-            n=predictions.n,
-            settings=settings,
-            reason=reason,
-        )
+        return Score.undefined("nll", config.level, predictions.n, reason, settings)
     draws = (config.n_resamples, config.seed, estimates.STREAM_NLL)
     value = nll(predictions, clip=config.nll_clip)
     losses = nll_losses(predictions, rows, config.nll_clip)

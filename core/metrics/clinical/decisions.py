@@ -378,16 +378,7 @@ class _Share:
         """Return the share with Wilson's interval; the reason where there are no rows."""
         ends = self.corners(level)
         if ends is None:
-            return Score(
-                metric=metric,
-                value=None,
-                low=None,
-                high=None,
-                level=level,
-                n=0,
-                settings={},
-                reason=reason,
-            )
+            return Score.undefined(metric, level, 0, reason)
         settings: dict[str, Setting] = {"interval": "Wilson"}
         if self.effect > 1.0:
             settings["effective_n"] = self.n / self.effect
@@ -412,29 +403,11 @@ def _predictive(
 ) -> Score:
     """Return the share of calls that are right: hits o / (hits o + 1 - rejections)."""
     if hit_rate is None or rejection_rate is None:
-        return Score(
-            metric=metric,
-            value=None,
-            low=None,
-            high=None,
-            level=level,
-            n=n,
-            settings={},
-            reason="only one outcome is present",
-        )
+        return Score.undefined(metric, level, n, "only one outcome is present")
     right = [f * odds for f in hit_rate]
     wrong = [1.0 - s for s in rejection_rate]
     if right[0] + wrong[0] == 0.0:
-        return Score(
-            metric=metric,
-            value=None,
-            low=None,
-            high=None,
-            level=level,
-            n=n,
-            settings={},
-            reason="no row is called so",
-        )
+        return Score.undefined(metric, level, n, "no row is called so")
     settings: dict[str, Setting] = {"interval": "corners of sensitivity and specificity, Wilson"}
     value, low, high = (r / (r + w) if r + w else 1.0 for r, w in zip(right, wrong, strict=True))
     return Score(

@@ -101,16 +101,7 @@ def _test(prepared: PreparedTarget, level: float) -> Score:
     z = spiegelhalter_z(ranked)
     if math.isnan(z):
         reason = "every stated risk is 0, 0.5 or 1"
-        return Score(
-            metric="spiegelhalter_z",
-            value=None,
-            low=None,
-            high=None,
-            level=level,
-            n=ranked.n,
-            settings={},
-            reason=reason,
-        )
+        return Score.undefined("spiegelhalter_z", level, ranked.n, reason)
     chance = math.erfc(abs(z) / math.sqrt(2.0))
     settings: dict[str, Setting] = {"of": prepared.of, "p_value": chance}
     reason = "a test statistic: beyond 1.96 either way in 5 of 100 calibrated samples"
@@ -136,16 +127,7 @@ def _skill(prepared: PreparedTarget, level: float) -> Score:
     n, share, value = ranked.n, ranked.hits / ranked.total, brier_skill(ranked)
     if math.isnan(value):
         reason = f"only one outcome is present: {ranked.hits} of {n} are events"
-        return Score(
-            metric="brier_skill",
-            value=None,
-            low=None,
-            high=None,
-            level=level,
-            n=n,
-            settings={},
-            reason=reason,
-        )
+        return Score.undefined("brier_skill", level, n, reason)
     spread = share * (1.0 - share)
     squares = (ranked.confidence - ranked.correct) ** 2
     weights = weights_of(ranked)

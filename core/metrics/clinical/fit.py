@@ -130,16 +130,7 @@ def recalibration(
     def score(metric: str, estimate: Estimated, **settings: Setting) -> Score:
         both = {**settings, "events": events, "clipped": claims.clipped}
         if isinstance(estimate, str):
-            return Score(
-                metric=metric,
-                value=None,
-                low=None,
-                high=None,
-                level=level,
-                n=n,
-                settings=both,
-                reason=estimate,
-            )
+            return Score.undefined(metric, level, n, estimate, both)
         value, low, high = estimate
         if not math.isfinite(high):
             return Score(

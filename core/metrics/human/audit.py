@@ -259,11 +259,7 @@ def disagreement_groups(entropy: Float, weights: Float) -> Int:
 
 
 def _scores(
-    judged: JudgedRows,
-    means: _Means,
-    draws: _Draws,
-    known: Knowing | str,
-    config: AuditConfig,
+    judged: JudgedRows, means: _Means, draws: _Draws, known: Knowing | str, config: AuditConfig
 ) -> dict[str, HumanScore]:
     scores = {name: _mean_score(name, means, draws, known, config.level) for name in NUMBERS}
     scores["soft_nll"] = replace(scores["soft_nll"], floor=means.value("entropy"))

@@ -14,13 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from core.arrays import Float, Int, log_softmax
-from core.metrics.human.errors import (
-    alike_rows,
-    entropy_rows,
-    soft_nll_rows,
-    tvd_rows,
-    vote_shares,
-)
+from core.metrics.human.errors import alike_rows, entropy_rows, soft_nll_rows, tvd_rows, vote_shares
 
 LARGEST_LOG = 30.0  # of 1 / p, in a fit: below e^-30 a class counts as ruled out
 MIXED = 1e-6  # of a uniform share, so that no vote is impossible
