@@ -8,7 +8,7 @@ from core.screens.kit.numbers import count, percent
 from core.screens.kit.records import Cell, Column, Table
 from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.run_marks import RunMark
-from core.studies.comparison import Answers, Disagreement, disagreements
+from core.studies.comparison import Answers, disagreements
 
 LISTED = 50
 NO_BREAK = "\u00a0"
@@ -57,6 +57,11 @@ def view(marks: Sequence[RunMark], runs: Sequence[Answers], labels: Int) -> Disa
         )
         for one in rows
     )
+    captions = []
+    for one in rows:
+        answers = zip(marks, runs, one.predicted, strict=True)
+        listed = ", ".join(f"{m.letter}{NO_BREAK}{run.class_names[k]}" for m, run, k in answers)
+        captions.append(f"Row {one.row}, label {runs[0].class_names[one.label]}: {listed}")
     share = percent(total / len(labels))
     shown = f"the {len(rows)} most confident" if total > len(rows) else "most confident first"
     return DisagreementView(
@@ -64,13 +69,5 @@ def view(marks: Sequence[RunMark], runs: Sequence[Answers], labels: Int) -> Disa
         f"{share}; {shown}" if total else "",
         Table(columns, cells),
         tuple(one.row for one in rows),
-        tuple(_caption(one, marks, runs) for one in rows),
+        tuple(captions),
     )
-
-
-def _caption(one: Disagreement, marks: Sequence[RunMark], runs: Sequence[Answers]) -> str:
-    answers = ", ".join(
-        f"{mark.letter}{NO_BREAK}{run.class_names[k]}"
-        for mark, run, k in zip(marks, runs, one.predicted, strict=True)
-    )
-    return f"Row {one.row}, label {runs[0].class_names[one.label]}: {answers}"

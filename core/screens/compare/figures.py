@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from core.arrays import Float, Int
 from core.metrics.records import BinTable
 from core.screens.kit.bin_marks import BAND_MIN, hover, speech
 from core.screens.kit.run_marks import RunMark
@@ -64,11 +63,23 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
     smaller, larger : str
         What lies left and right of zero, for example ``smaller error``.
     """
-    at, total = _middles(rows), sum(map(_height, rows))
-    marked = [(row, row.mark, y) for row, y in zip(rows, at, strict=True) if row.mark]
-    settings = layout(theme, forest_px(len(marked), len(rows) - len(marked)))
-    # As wide as the text beside the plot, so that a phone has room for the plot
-    names = {row.name: _two_lines(row.name) for row, _, _ in marked}
+    marked, thin, top = list[tuple[ForestRow, RunMark, float]](), [], -0.5
+    for row in rows:
+        height = 1.0 if row.mark else THIN_ROW
+        if row.mark:
+            marked.append((row, row.mark, top + height / 2))
+        else:
+            thin.append((row, top + height / 2))
+        top += height
+    total = sum(1.0 if row.mark else THIN_ROW for row in rows)
+    settings = layout(theme, forest_px(len(marked), len(thin)))
+    # In at most two lines, and a margin as wide as them, so that a phone has room for the plot
+    names = {}
+    for row, _, _ in marked:
+        lines = wrap(" ".join(clean(row.name).split()), NAME_CHARACTERS) or [""]
+        if len(lines) > 2:
+            lines = [lines[0], short(f"{lines[1]} {lines[2]}", NAME_CHARACTERS)]
+        names[row.name] = "<br>".join(safe(line) for line in lines)
     longest = max((len(line) for name in names.values() for line in name.split("<br>")), default=0)
     printed = max((len(row.interval) for row, _, _ in marked), default=0)
     left, right = max(SIDE_PX, 28 + 13 * longest // 2), max(SIDE_PX, 30 + 6 * printed)
@@ -87,49 +98,53 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
         tickfont={"size": 12.5, "color": theme.ink},
         showgrid=False,
     )
-    common = {
-        "x": 0,
-        "y": 1,
-        "yref": "paper",
-        "yanchor": "bottom",
-        "showarrow": False,
-        "font": {"size": 12, "color": theme.quiet},
-    }
-    sides = [
-        common | {"text": f"◂ {smaller}", "xanchor": "right", "xshift": -6},
-        common | {"text": f"{larger} ▸", "xanchor": "left", "xshift": 6},
-    ]
+    quiet = {"x": 0, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    quiet["font"] = {"size": 12, "color": theme.quiet}
+    printed_at = {"xref": "paper", "x": 1, "xshift": 8, "align": "left", "xanchor": "left"}
+    printed_at |= {"showarrow": False, "font": {"size": 12.5, "color": theme.ink}}
     settings["annotations"] = [
         *(badge(mark, y, theme) | {"x": 0, "xshift": -8} for _, mark, y in marked),
-        *(_printed(row, y, theme) for row, _, y in marked),
-        *sides,
+        *(
+            printed_at | {"text": f"<b>{row.words}</b><br>({row.interval})", "y": y}
+            for row, _, y in marked
+        ),
+        quiet | {"text": f"◂ {smaller}", "xanchor": "right", "xshift": -6},
+        quiet | {"text": f"{larger} ▸", "xanchor": "left", "xshift": 6},
     ]
     figure = go.Figure(layout=settings)
     figure.add_vline(x=0, line={"color": theme.quiet, "width": 1.2})
-    thin = [(row, y) for row, y in zip(rows, at, strict=True) if not row.mark]
     if thin:
         figure.add_traces(_thin_traces(thin, theme))
     for row, mark, y in marked:
-        figure.add_traces(_row_traces(row, mark, y, theme))
+        colour = theme.quiet if row.tie else theme.runs[mark.colour]
+        figure.add_scatter(
+            x=[row.low, row.high],
+            y=[y, y],
+            name=f"{mark.letter} interval",
+            mode="lines",
+            line={"color": colour, "width": 2},
+            hoverinfo="skip",
+        )
+        figure.add_scatter(
+            x=[row.value],
+            y=[y],
+            name=mark.letter,
+            mode="markers",
+            marker={
+                "size": 11,
+                "color": theme.paper if row.tie else colour,
+                "line": {"color": colour, "width": 2 if row.tie else 0},
+            },
+            hovertext=[f"<b>{safe(row.name)}</b><br>{row.words} ({row.interval})"],
+            hovertemplate="%{hovertext}<extra></extra>",
+            cliponaxis=False,
+        )
     return figure
 
 
 def forest_px(marked: int, thin: int) -> int:
     """Return how high a forest is of so many runs with a mark and without."""
     return max(CURVES_PX, round(ROW_PX * (marked + THIN_ROW * thin)) + 74)
-
-
-def _middles(rows: Sequence[ForestRow]) -> list[float]:
-    """Return where the middle of each row is; the first begins at -1/2."""
-    middles, top = [], -0.5
-    for row in rows:
-        middles.append(top + _height(row) / 2)
-        top += _height(row)
-    return middles
-
-
-def _height(row: ForestRow) -> float:
-    return 1.0 if row.mark else THIN_ROW
 
 
 def _thin_traces(places: Sequence[tuple[ForestRow, float]], theme: Theme) -> list[go.Scatter]:
@@ -175,28 +190,41 @@ def gap_curves(
         ticktext=["0", "20", "40", "60", "80", "100 %"],
     )
     placed = [(run, np.flatnonzero(run.bins.count >= BAND_MIN)) for run in runs]
-    curves = [(run, at, _gaps(run.bins, at)) for run, at in placed if at.size]
-    low, high = _room([y for _, _, y in curves])
-    settings["yaxis"] = axis(theme, range=[low, high], nticks=6, tickformat="~g")
+    curves = [
+        (run, at, 100.0 * (run.bins.confidence[at] - run.bins.accuracy[at]))
+        for run, at in placed
+        if at.size
+    ]
+    low = min([0.0, *(float(y.min()) for _, _, y in curves)])
+    high = max([0.0, *(float(y.max()) for _, _, y in curves)])
+    pad = 0.08 * (high - low or 1.0)
+    settings["yaxis"] = axis(theme, range=[low - pad, high + pad], nticks=6, tickformat="~g")
     figure = go.Figure(layout=settings)
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
-    thin = [(run, at) for run, at, _ in curves if not run.mark]
-    if thin:
-        figure.add_trace(_thin_curves(thin, theme))
+    thin = [(run, at, y) for run, at, y in curves if not run.mark]
+    if thin:  # as one trace, with a break between two runs
+        figure.add_scatter(
+            x=[x for run, at, _ in thin for x in (*run.bins.confidence[at].tolist(), None)],
+            y=[gap for _, _, y in thin for gap in (*y.tolist(), None)],
+            name="other runs",
+            mode="lines",
+            line={"color": theme.bars, "width": 1},
+            hovertext=[text for run, at, _ in thin for text in (*[safe(run.name)] * at.size, "")],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
     marked = [(run.bins, run.mark, at, y) for run, at, y in curves if run.mark]
-    for bins, mark, at, _ in marked:
-        words = speech(target)
-        curve = go.Scatter(
+    words = speech(target)
+    for bins, mark, at, gaps in marked:
+        figure.add_scatter(
             x=bins.confidence[at],
-            y=_gaps(bins, at),
+            y=gaps,
             name=mark.letter,
             mode="lines",
             line={"color": theme.runs[mark.colour], "width": 2, "dash": mark.dash},
             hovertext=[f"<b>{mark.letter}</b><br>{hover(bins, int(i), words)}" for i in at],
             hovertemplate="%{hovertext}<extra></extra>",
         )
-        figure.add_trace(curve)
-    add_letters(figure, [(mark, float(y[-1])) for _, mark, _, y in marked], theme)
+    add_letters(figure, [(mark, float(gaps[-1])) for _, mark, _, gaps in marked], theme)
     for text, y, anchor in (("▲ says more", 1, "bottom"), ("▼ says less", 0, "bottom")):
         figure.add_annotation(
             text=text,
@@ -232,17 +260,6 @@ def add_letters(figure: go.Figure, ends: Sequence[tuple[RunMark, float]], theme:
         figure.add_annotation(**badge(mark, height, theme), x=1, xshift=24)
 
 
-def _gaps(bins: BinTable, at: Int) -> Float:
-    return np.asarray(100.0 * (bins.confidence[at] - bins.accuracy[at]))
-
-
-def _room(heights: Sequence[Float]) -> tuple[float, float]:
-    low = min([0.0, *(float(y.min()) for y in heights)])
-    high = max([0.0, *(float(y.max()) for y in heights)])
-    pad = 0.08 * (high - low or 1.0)
-    return low - pad, high + pad
-
-
 def _spread_heights(heights: Sequence[float], room: float, top: float) -> list[float]:
     """Return heights at least `room` apart and none above the top, in the same order from below.
 
@@ -255,19 +272,6 @@ def _spread_heights(heights: Sequence[float], room: float, top: float) -> list[f
     for place, i in enumerate(reversed(order)):
         placed[i] = min(placed[i], top - place * room)
     return placed
-
-
-def _thin_curves(runs: Sequence[tuple[Curve, Int]], theme: Theme) -> go.Scatter:
-    """Draw the curves without a letter as one trace, with a break between two runs."""
-    return go.Scatter(
-        x=[x for run, at in runs for x in (*run.bins.confidence[at].tolist(), None)],
-        y=[y for run, at in runs for y in (*_gaps(run.bins, at).tolist(), None)],
-        name="other runs",
-        mode="lines",
-        line={"color": theme.bars, "width": 1},
-        hovertext=[text for run, at in runs for text in (*[safe(run.name)] * at.size, "")],
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
 
 
 def letter_colour(mark: RunMark, theme: Theme) -> str:
@@ -288,53 +292,4 @@ def badge(mark: RunMark, at: float, theme: Theme) -> dict[str, Any]:  # Any: plo
         "borderpad": 2,
         "bgcolor": theme.runs[mark.colour],
         "font": {"size": 11.5, "color": letter_colour(mark, theme)},
-    }
-
-
-def _two_lines(name: str) -> str:
-    """Return a name in at most two lines, cut where it is longer."""
-    lines = wrap(" ".join(clean(name).split()), NAME_CHARACTERS) or [""]
-    if len(lines) > 2:
-        lines = [lines[0], short(f"{lines[1]} {lines[2]}", NAME_CHARACTERS)]
-    return "<br>".join(safe(line) for line in lines)
-
-
-def _row_traces(row: ForestRow, mark: RunMark, at: float, theme: Theme) -> list[go.Scatter]:
-    colour = theme.quiet if row.tie else theme.runs[mark.colour]
-    line = go.Scatter(
-        x=[row.low, row.high],
-        y=[at, at],
-        name=f"{mark.letter} interval",
-        mode="lines",
-        line={"color": colour, "width": 2},
-        hoverinfo="skip",
-    )
-    dot = go.Scatter(
-        x=[row.value],
-        y=[at],
-        name=mark.letter,
-        mode="markers",
-        marker={
-            "size": 11,
-            "color": theme.paper if row.tie else colour,
-            "line": {"color": colour, "width": 2 if row.tie else 0},
-        },
-        hovertext=[f"<b>{safe(row.name)}</b><br>{row.words} ({row.interval})"],
-        hovertemplate="%{hovertext}<extra></extra>",
-        cliponaxis=False,
-    )
-    return [line, dot]
-
-
-def _printed(row: ForestRow, at: float, theme: Theme) -> dict[str, Any]:
-    return {
-        "text": f"<b>{row.words}</b><br>({row.interval})",
-        "xref": "paper",
-        "x": 1,
-        "xshift": 8,
-        "y": at,
-        "align": "left",
-        "xanchor": "left",
-        "showarrow": False,
-        "font": {"size": 12.5, "color": theme.ink},
     }

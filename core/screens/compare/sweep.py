@@ -21,7 +21,7 @@ from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
 from core.screens.kit.text import safe
 from core.screens.kit.theme import Theme, axis, faded, layout
 from core.screens.kit.words import LABELS
-from core.studies.settings import SeedSummary, Setting, Trained, seed_groups, summary
+from core.studies.settings import Setting, Trained, seed_groups, summary
 
 HEIGHT = 340
 LINES = 6  # recipes that differ in more than the setting drawn; more are grey
@@ -105,107 +105,70 @@ def sweep_card(
     marks : mapping of str to RunMark, optional
         The badges of runs, by their ids.
     """
-    lines = _lines(names, runs, trained, setting, metric, marks or {})
-    points = [(line, point) for line in lines for point in line.points]
+    badges = marks or {}
+    by_rest: dict[object, list[RecipePoint]] = {}
+    firsts: dict[object, str] = {}
+    for group in seed_groups(trained):
+        recipe = trained[group[0]]
+        values = tuple(v for i in group if (v := _value(runs[i], metric)) is not None)
+        if recipe is None or setting not in recipe.values or not values:
+            continue
+        rest = tuple(sorted(item for item in recipe.values.items() if item[0] != setting))
+        over_seeds = summary(values)
+        firsts.setdefault(rest, names[group[0]].name)
+        ids = [names[i].id for i in group]
+        by_rest.setdefault(rest, []).append(
+            RecipePoint(
+                name=", ".join(names[i].name for i in group),
+                letters=" ".join(badges[run_id].letter for run_id in ids if run_id in badges),
+                x=setting_value(setting, recipe.values[setting]),
+                values=values,
+                mean=over_seeds.mean,
+                spread=over_seeds.spread,
+            )
+        )
+    lines = tuple(
+        RecipeLine(firsts[rest], tuple(sorted(points, key=lambda p: (isinstance(p.x, str), p.x))))
+        for rest, points in by_rest.items()
+    )
+    points = [point for line in lines for point in line.points]
     if not points:
         return None
-    scale = _scale(metric)
-    kind = value_kind(metric)
+    scale, kind = _scale(metric), value_kind(metric)
     rows = tuple(
-        (
-            point.name,
-            point.x,
-            len(point.values),
-            point.mean / scale,
-            None if point.spread is None else point.spread / scale,
-        )
-        for _, point in points
+        (p.name, p.x, len(p.values), p.mean / scale, None if p.spread is None else p.spread / scale)
+        for p in points
     )
-    told = "; ".join(f"{point.x} {_said(point)}" for _, point in points[:12])
-    seeds = any(len(point.values) > 1 for _, point in points)
+    listed = "; ".join(f"{point.x} {_mean_words(point)}" for point in points[:12])
+    seeds = any(len(point.values) > 1 for point in points)
+    nominal = any(isinstance(point.x, str) for point in points)  # no order to join
     named = setting_name(setting)
     inside = named if named == "S_th" else named.lower()
+    columns = (
+        Column("runs", "runs"),
+        Column("setting", named, "three_alone"),
+        Column("seeds", "seeds", "count"),
+        Column("mean", "mean", kind),
+        Column("standard_deviation", "standard deviation", kind),
+    )
     return FigureCard(
         key="sweep",
         title=f"{LABELS[metric]} by {inside}",
         explanation="mean over seeds ± standard deviation" if seeds else "one dot per run",
-        draw=partial(_sweep, tuple(lines), setting_name(setting), HEADS[metric]),
-        alt=f"{LABELS[metric]} by {setting_name(setting)}: {told}.",
-        table=Table(
-            (
-                Column("runs", "runs"),
-                Column("setting", setting_name(setting), "three_alone"),
-                Column("seeds", "seeds", "count"),
-                Column("mean", "mean", kind),
-                Column("standard_deviation", "standard deviation", kind),
-            ),
-            rows,
-        ),
+        draw=partial(sweep, lines, named, HEADS[metric], nominal),
+        alt=f"{LABELS[metric]} by {named}: {listed}.",
+        table=Table(columns, rows),
         caption="Runs that differ only in their seed are one point. "
-        + ("" if _nominal(lines) else "A line joins recipes that differ only in this setting. ")
+        + ("" if nominal else "A line joins recipes that differ only in this setting. ")
         + "No difference here is tested.",
     )
 
 
-def _nominal(lines: Sequence[RecipeLine]) -> bool:
-    """Whether the setting has names for values, which have no order to join."""
-    return any(isinstance(point.x, str) for line in lines for point in line.points)
-
-
-def _said(point: RecipePoint) -> str:
-    spread = "" if point.spread is None else f" ± {three(point.spread)}"
-    return f"{three(point.mean)}{spread}"
-
-
-def _scale(metric: str) -> float:
-    return 100.0 if metric in IN_POINTS else 1.0
-
-
-def _value(run: Compared, metric: str) -> float | None:
-    score = run.audit.main.metrics.get(metric)
-    return None if score is None or score.value is None else _scale(metric) * score.value
-
-
-def _lines(
-    names: Sequence[NamedRun],
-    runs: Sequence[Compared],
-    trained: Sequence[Trained | None],
-    setting: str,
-    metric: str,
-    marks: Mapping[str, RunMark],
-) -> list[RecipeLine]:
-    lines: dict[object, list[RecipePoint]] = {}
-    firsts: dict[object, str] = {}
-    for group in seed_groups(trained):
-        one = trained[group[0]]
-        values = tuple(v for i in group if (v := _value(runs[i], metric)) is not None)
-        if one is None or setting not in one.values or not values:
-            continue
-        rest = tuple(sorted(item for item in one.values.items() if item[0] != setting))
-        found = summary(values)
-        firsts.setdefault(rest, names[group[0]].name)
-        lines.setdefault(rest, []).append(
-            RecipePoint(
-                name=", ".join(names[i].name for i in group),
-                letters=" ".join(marks[names[i].id].letter for i in group if names[i].id in marks),
-                x=setting_value(setting, one.values[setting]),
-                values=values,
-                mean=found.mean,
-                spread=found.spread,
-            )
-        )
-    return [
-        RecipeLine(firsts[rest], tuple(sorted(points, key=lambda p: (isinstance(p.x, str), p.x))))
-        for rest, points in lines.items()
-    ]
-
-
-def _sweep(lines: Sequence[RecipeLine], across: str, up: str, theme: Theme) -> go.Figure:
+def sweep(
+    lines: Sequence[RecipeLine], across: str, up: str, nominal: bool, theme: Theme
+) -> go.Figure:
     """Draw each recipe's means over the band of its seeds, joined where values have an order."""
-    settings = layout(theme, HEIGHT)
-    settings["xaxis"], settings["yaxis"] = axis(theme, across), axis(theme, up)
-    figure = go.Figure(layout=settings)
-    nominal = _nominal(lines)
+    figure = _frame(across, up, theme)
     several = [line for line in lines if len(line.points) > 1]
     if len(several) > 1:
         figure.update_layout(showlegend=True, legend=legend(theme), margin={"t": 40})
@@ -226,15 +189,11 @@ def _sweep(lines: Sequence[RecipeLine], across: str, up: str, theme: Theme) -> g
                 mode="lines",
                 showlegend=False,
             )
+        spreads = [point.spread or 0.0 for point in line.points]
         figure.add_scatter(
             x=x,
             y=[point.mean for point in line.points],
-            error_y={
-                "array": [point.spread or 0.0 for point in line.points],
-                "color": colour,
-                "thickness": 1,
-                "width": 0,
-            },
+            error_y={"array": spreads, "color": colour, "thickness": 1, "width": 0},
             mode="markers+text" if nominal else "lines+markers+text",
             text=[point.letters for point in line.points],
             textposition="top center",
@@ -245,12 +204,32 @@ def _sweep(lines: Sequence[RecipeLine], across: str, up: str, theme: Theme) -> g
             name=safe(line.name),
             showlegend=place < LINES,
             hovertext=[
-                f"<b>{safe(point.name)}</b><br>{safe(str(point.x))}: {_said(point)}"
+                f"<b>{safe(point.name)}</b><br>{safe(str(point.x))}: {_mean_words(point)}"
                 for point in line.points
             ],
             hovertemplate="%{hovertext}<extra></extra>",
         )
     return figure
+
+
+def _frame(across: str, up: str, theme: Theme) -> go.Figure:
+    settings = layout(theme, HEIGHT)
+    settings["xaxis"], settings["yaxis"] = axis(theme, across), axis(theme, up)
+    return go.Figure(layout=settings)
+
+
+def _mean_words(point: RecipePoint) -> str:
+    spread = "" if point.spread is None else f" ± {three(point.spread)}"
+    return f"{three(point.mean)}{spread}"
+
+
+def _scale(metric: str) -> float:
+    return 100.0 if metric in IN_POINTS else 1.0
+
+
+def _value(run: Compared, metric: str) -> float | None:
+    score = run.audit.main.metrics.get(metric)
+    return None if score is None or score.value is None else _scale(metric) * score.value
 
 
 def scatter_card(
@@ -279,7 +258,7 @@ def scatter_card(
         key="scatter",
         title=f"{LABELS[up]} against {LABELS[across]}",
         explanation="one dot per run",
-        draw=partial(_scatter, tuple(dots), HEADS[across], HEADS[up]),
+        draw=partial(scatter, tuple(dots), HEADS[across], HEADS[up]),
         alt=f"{LABELS[across]} and {LABELS[up]} of {len(dots)} runs: {listed}.",
         table=Table(
             (
@@ -293,12 +272,11 @@ def scatter_card(
     )
 
 
-def _scatter(
+def scatter(
     dots: Sequence[tuple[str, RunMark | None, float, float]], across: str, up: str, theme: Theme
 ) -> go.Figure:
-    settings = layout(theme, HEIGHT)
-    settings["xaxis"], settings["yaxis"] = axis(theme, across), axis(theme, up)
-    figure = go.Figure(layout=settings)
+    """Draw one metric against another, a dot a run."""
+    figure = _frame(across, up, theme)
     figure.add_scatter(
         x=[x for *_, x, _ in dots],
         y=[y for *_, y in dots],
@@ -325,18 +303,23 @@ def seeds_table(
     groups = [group for group in seed_groups(trained) if len(group) > 1]
     if not groups:
         return None
-    rows = tuple(
-        TableRow(
-            name=names[group[0]].name,
-            notes=(f"and {len(group) - 1} more, by seed",),
-            cells={
-                "run": names[group[0]].name,
-                "seeds": len(group),
-                **_means([runs[i] for i in group]),
-            },
-        )
-        for group in groups
-    )
+    rows = []
+    for group in groups:
+        first = names[group[0]].name
+        cells: dict[str, Estimate | Cell] = {"run": first, "seeds": len(group)}
+        for metric in PAIRED:
+            scores = [runs[i].audit.main.metrics.get(metric) for i in group]
+            values = [score.value for score in scores if score and score.value is not None]
+            if not values:
+                cells[metric] = Estimate(reason="no run in the group has a value")
+                continue
+            over_seeds, spread = summary(values), MISSING
+            if over_seeds.spread is not None:
+                spread = f"± {FORMS[value_kind(metric)](over_seeds.spread, None, None)[0]}"
+            cells[metric] = Estimate(over_seeds.mean, note=spread)
+            cells[f"{metric}_sd"] = over_seeds.spread
+        notes = (f"and {len(group) - 1} more, by seed",)
+        rows.append(TableRow(name=first, notes=notes, cells=cells))
     shown = tuple(PageColumn(metric, HEADS[metric], value_kind(metric)) for metric in PAIRED)
     columns = tuple(
         column
@@ -347,25 +330,5 @@ def seeds_table(
         "Recipe",
         (PageColumn("seeds", "Seeds", "count"), *shown),
         (Column("run", "run"), Column("seeds", "seeds"), *columns),
-        rows,
+        tuple(rows),
     )
-
-
-def _means(runs: Sequence[Compared]) -> dict[str, Estimate | Cell]:
-    cells: dict[str, Estimate | Cell] = {}
-    for metric in PAIRED:
-        scores = [run.audit.main.metrics.get(metric) for run in runs]
-        values = [score.value for score in scores if score is not None and score.value is not None]
-        if not values:
-            cells[metric] = Estimate(reason="no run in the group has a value")
-            continue
-        found = summary(values)
-        cells[metric] = Estimate(found.mean, note=_spread_note(found, metric))
-        cells[f"{metric}_sd"] = found.spread
-    return cells
-
-
-def _spread_note(found: SeedSummary, metric: str) -> str:
-    if found.spread is None:
-        return MISSING
-    return f"± {FORMS[value_kind(metric)](found.spread, None, None)[0]}"

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from core.arrays import Float
 from core.histories import BinHistory, History
 from core.screens.compare.figures import add_letters
-from core.screens.kit.numbers import three
+from core.screens.kit.numbers import finite, three
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.text import safe
@@ -63,21 +63,24 @@ class _Line:
 def measures(runs: Sequence[TrainedCurve]) -> dict[str, str]:
     """Return the measures that any run has, without their part, and their titles."""
     scores = {m for run in runs for m in set(run.history.metric) if DOT not in m}
-    recorded = {_split(metric)[1] for metric in scores} - HIDDEN
+    # val_ece is the ECE on validation
+    parts = [(metric, metric.partition("_")) for metric in scores]
+    recorded = {end if part in PARTS else metric for metric, (part, _, end) in parts} - HIDDEN
     known = {measure: title for measure, title in TITLES.items() if measure in recorded}
     others = sorted(recorded - known.keys())
     return known | {measure: measure.replace("_", " ").capitalize() for measure in others}
 
 
-def _split(metric: str) -> tuple[str, str]:
-    """Return the part of the data and the measure: val_ece is the ECE on validation."""
-    part, _, measure = metric.partition("_")
-    return (part, measure) if part in PARTS else ("", metric)
-
-
 def training_card(runs: Sequence[TrainedCurve], measure: str) -> FigureCard | None:
     """Return a measure by epoch, at most MOST runs; None where none has it."""
-    lines = [line for run in runs[:MOST] for line in _lines(run, measure)]
+    lines = []
+    for run in runs[:MOST]:
+        metrics = np.array(run.history.metric)
+        for part in ("val", "train", ""):
+            at = metrics == (f"{part}_{measure}" if part else measure)
+            if at.any():
+                epoch = run.history.epoch[at].astype(np.float64) + 1.0
+                lines.append(_Line(run, part, epoch, run.history.value[at]))
     if not lines:
         return None
     title = measures(runs)[measure]
@@ -100,28 +103,13 @@ def training_card(runs: Sequence[TrainedCurve], measure: str) -> FigureCard | No
                 Column("value", "value", "three_alone"),
             ),
             tuple(
-                (line.run.name, PARTS.get(line.part, ""), int(epoch), _known(value))
+                (line.run.name, PARTS.get(line.part, ""), int(epoch), finite(value))
                 for line in lines
                 for epoch, value in zip(line.epoch, line.value, strict=True)
             ),
         ),
         caption="Measured during training.",
     )
-
-
-def _known(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _lines(run: TrainedCurve, measure: str) -> list[_Line]:
-    metrics = np.array(run.history.metric)
-    lines = []
-    for part in ("val", "train", ""):
-        at = metrics == (f"{part}_{measure}" if part else measure)
-        if at.any():
-            epoch = run.history.epoch[at].astype(np.float64) + 1.0
-            lines.append(_Line(run, part, epoch, run.history.value[at]))
-    return lines
 
 
 def _by_epoch(lines: Sequence[_Line], title: str, theme: Theme) -> go.Figure:
@@ -133,11 +121,7 @@ def _by_epoch(lines: Sequence[_Line], title: str, theme: Theme) -> go.Figure:
             x=line.epoch,
             y=line.value,
             mode="lines",
-            line={
-                "color": theme.runs[mark.colour],
-                "width": 1 if quiet else 2,
-                "dash": mark.dash,
-            },
+            line={"color": theme.runs[mark.colour], "width": 1 if quiet else 2, "dash": mark.dash},
             opacity=0.6 if quiet else 1.0,
             name=f"{mark.letter} {PARTS.get(line.part, '')}".strip(),
             hovertemplate=f"<b>{mark.letter}</b> {safe(line.run.name)}<br>"
@@ -150,9 +134,9 @@ def _by_epoch(lines: Sequence[_Line], title: str, theme: Theme) -> go.Figure:
 
 def _frame(titles: tuple[str, str], heights: Sequence[Float], theme: Theme) -> go.Figure:
     """Return an empty figure whose y axis holds 0 and all finite heights."""
-    finite = [height[np.isfinite(height)] for height in heights]
-    low = min([0.0, *(float(height.min()) for height in finite if height.size)])
-    high = max([0.0, *(float(height.max()) for height in finite if height.size)])
+    known = [height[np.isfinite(height)] for height in heights]
+    low = min([0.0, *(float(height.min()) for height in known if height.size)])
+    high = max([0.0, *(float(height.max()) for height in known if height.size)])
     pad = 0.05 * (high - low or 1.0)
     settings = layout(theme, HEIGHT)
     settings["margin"] |= {"r": LETTERS_PX}
@@ -169,7 +153,23 @@ def _add_letters(figure: go.Figure, curves: Sequence[tuple[RunMark, Float]], the
 
 def gammas_by_epoch_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
     """Return the gammas by epoch of the runs that have some, or None."""
-    courses = [_course(run, run.bins) for run in runs[:MOST] if run.bins is not None]
+    courses = []
+    for run in runs[:MOST]:
+        bins = run.bins
+        if bins is None:
+            continue
+        _, starts = np.unique(bins.update, return_index=True)
+        rows = np.add.reduceat(bins.count, starts).astype(np.float64)
+        total = np.add.reduceat(bins.count * bins.gamma, starts)
+        courses.append(
+            _Course(
+                run=run,
+                epoch=bins.trained[starts],
+                low=np.minimum.reduceat(bins.gamma, starts),
+                mean=np.divide(total, rows, out=np.full(len(rows), np.nan), where=rows > 0),
+                high=np.maximum.reduceat(bins.gamma, starts),
+            )
+        )
     if not courses:
         return None
     last = "; ".join(
@@ -192,7 +192,7 @@ def gammas_by_epoch_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
                 Column("high", "largest gamma", "three_alone"),
             ),
             tuple(
-                (course.run.name, epoch.item(), float(low), _known(mean), float(high))
+                (course.run.name, epoch.item(), float(low), finite(mean), float(high))
                 for course in courses
                 for epoch, low, mean, high in zip(
                     course.epoch, course.low, course.mean, course.high, strict=True
@@ -215,19 +215,6 @@ class _Course:
     low: Float
     mean: Float
     high: Float
-
-
-def _course(run: TrainedCurve, bins: BinHistory) -> _Course:
-    _, starts = np.unique(bins.update, return_index=True)
-    rows = np.add.reduceat(bins.count, starts).astype(np.float64)
-    total = np.add.reduceat(bins.count * bins.gamma, starts)
-    return _Course(
-        run=run,
-        epoch=bins.trained[starts],
-        low=np.minimum.reduceat(bins.gamma, starts),
-        mean=np.divide(total, rows, out=np.full(len(rows), np.nan), where=rows > 0),
-        high=np.maximum.reduceat(bins.gamma, starts),
-    )
 
 
 def _gammas_by_epoch(courses: Sequence[_Course], theme: Theme) -> go.Figure:

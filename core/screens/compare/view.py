@@ -6,7 +6,7 @@ from functools import partial
 
 from core.metrics.comparison import Compared, Comparison
 from core.metrics.human.errors import DISTANCE
-from core.metrics.paired import BIASED, PAIRED, Difference
+from core.metrics.paired import BIASED, PAIRED
 from core.screens.compare import figures
 from core.screens.kit import cards
 from core.screens.kit.diagram import small_diagram
@@ -185,10 +185,24 @@ def compare_view(
         sides=SIDES.get(metric, ERROR_SIDES),
         caption=caption,
     )
+    # On the page first what ranks, which alone fits on a phone
+    metrics = with_others(PAIRED, runs)
+    shown = [PageColumn(metric, HEADS[metric], value_kind(metric))]
+    from_reference = f"From reference{', points' if metric in IN_POINTS else ''}"
+    shown += _difference_column(comparison, metric, from_reference)
+    shown += [PageColumn(m, head(m, runs), value_kind(m)) for m in metrics if m != metric]
+    shown += [PageColumn("n", "n", "count")] if comparison.reason else []
+    # In the file every score, and its differences where there are any
+    columns = [Column("run", "run"), Column("n", "n", "count")]
+    for each in metrics:
+        kind: Kind = "share" if each in IN_POINTS else "number"
+        compared = any(each in differences for differences in comparison.differences)
+        for key in (each, f"{each}_difference") if compared else (each,):
+            columns += [Column(f"{key}{end}", each, kind) for end in ("", "_low", "_high")]
     table = ScoreTable(
         "Run",
-        _shown(comparison, metric, runs),
-        _columns(comparison, with_others(PAIRED, runs)),
+        tuple(shown),
+        tuple(columns),
         tuple(_row(names[i], pictured.marks.get(i), runs, comparison, i) for i in pictured.order),
     )
     rows = zip(pictured.order, table.rows, strict=True)
@@ -265,20 +279,6 @@ def _order(runs: Sequence[Compared], comparison: Comparison, metric: str) -> lis
     return sorted(range(len(runs)), key=rank)
 
 
-def _shown(comparison: Comparison, metric: str, runs: Sequence[Compared]) -> tuple[PageColumn, ...]:
-    """Return the columns of the page: first what ranks, which alone fits on a phone."""
-    unit = ", points" if metric in IN_POINTS else ""
-    first = PageColumn(metric, HEADS[metric], value_kind(metric))
-    difference = _difference_column(comparison, metric, f"From reference{unit}")
-    others = [
-        PageColumn(column, head(column, runs), value_kind(column))
-        for column in with_others(PAIRED, runs)
-        if column != metric
-    ]
-    rows = (PageColumn("n", "n", "count"),) if comparison.reason else ()
-    return (first, *difference, *others, *rows)
-
-
 def _difference_column(comparison: Comparison, metric: str, head: str) -> tuple[PageColumn, ...]:
     """Return the column of differences from the reference; none where nothing is ranked."""
     if comparison.reason:
@@ -286,23 +286,8 @@ def _difference_column(comparison: Comparison, metric: str, head: str) -> tuple[
     return (PageColumn(f"{metric}_difference", head, difference_kind(metric)),)
 
 
-def _columns(comparison: Comparison, metrics: Sequence[str]) -> tuple[Column, ...]:
-    """Return the columns of the file: every score, and its differences where there are any."""
-    columns = [Column("run", "run"), Column("n", "n", "count")]
-    for metric in metrics:
-        kind: Kind = "share" if metric in IN_POINTS else "number"
-        compared = any(metric in differences for differences in comparison.differences)
-        for key in (metric, f"{metric}_difference") if compared else (metric,):
-            columns += [Column(f"{key}{end}", metric, kind) for end in ("", "_low", "_high")]
-    return tuple(columns)
-
-
 def _row(
-    named: NamedRun,
-    mark: RunMark | None,
-    runs: Sequence[Compared],
-    comparison: Comparison,
-    i: int,
+    named: NamedRun, mark: RunMark | None, runs: Sequence[Compared], comparison: Comparison, i: int
 ) -> TableRow:
     run, differences = runs[i], comparison.differences[i]
     reference = not comparison.reason and i == comparison.reference
@@ -398,131 +383,92 @@ def _level(comparison: Comparison, metric: str) -> float:
 def _forest(
     pictured: _Pictured, comparison: Comparison, metric: str, words: ForestWords
 ) -> FigureCard | None:
-    names = pictured.names
-    pairs = [
-        (i, comparison.differences[i][metric])
-        for i in pictured.order
-        if metric in comparison.differences[i]
-    ]
-    pairs = [(i, difference) for i, difference in pairs if difference.low is not None]
-    if not pairs:
+    scale = 100.0 if metric in IN_POINTS else 1.0
+    kind: Kind = "points" if metric in IN_POINTS else "number"
+    rows, cells, others = [], [], []
+    for i in pictured.order:
+        difference = comparison.differences[i].get(metric)
+        if difference is None or difference.value is None:
+            continue
+        if difference.low is None or difference.high is None:
+            continue
+        value, interval = difference_words(difference)
+        row = figures.ForestRow(
+            name=pictured.short_names[i],
+            mark=pictured.marks.get(i),
+            value=scale * difference.value,
+            low=scale * difference.low,
+            high=scale * difference.high,
+            tie=difference.tie,
+            words=TIE if difference.tie else value,
+            interval=interval,
+        )
+        rows.append(row)
+        reading = TIE if difference.tie else "beyond chance"
+        ends = (difference.value, difference.low, difference.high)
+        cells.append((pictured.names[i], *ends, difference.level, reading))
+        others += [] if row.mark else [difference]
+    if not rows:
         return None
     base = pictured.short_names[comparison.reference]
-    rows = tuple(
-        _forest_row(pictured.short_names[i], pictured.marks.get(i), each) for i, each in pairs
+    listed = "; ".join(f"{row.name} {row.words} ({row.interval})" for row in rows if row.mark)
+    in_grey = ""
+    if others:
+        ties, ahead = sum(each.tie for each in others), sum(better(each) for each in others)
+        behind = len(others) - ties - ahead
+        in_grey = f"; of the other runs, {ahead} better, {behind} worse, {ties} tied"
+    columns = (
+        Column("run", "run"),
+        *(Column(key, key, kind) for key in ("difference", "low", "high")),
+        Column("level", "level", "share"),
+        Column("reading", "reading"),
     )
     return FigureCard(
         key="differences",
         title=f"{words.lead} “{base}”",
         explanation=words.explanation,
-        draw=partial(figures.forest, rows, smaller=words.sides[0], larger=words.sides[1]),
-        alt=f"{words.lead} {base}: "
-        + "; ".join(f"{row.name} {row.words} ({row.interval})" for row in rows if row.mark)
-        + _others_counted([each for i, each in pairs if i not in pictured.marks]),
-        table=_difference_table([(names[i], difference) for i, difference in pairs]),
+        draw=partial(figures.forest, tuple(rows), smaller=words.sides[0], larger=words.sides[1]),
+        alt=f"{words.lead} {base}: {listed}{in_grey}.",
+        table=Table(columns, tuple(cells)),
         caption=with_row_noun(words.caption),
     )
 
 
-def _others_counted(differences: Sequence[Difference]) -> str:
-    """Return the end of an alternative text: what the runs in grey are, if there are any."""
-    if not differences:
-        return "."
-    ties = sum(each.tie for each in differences)
-    ahead = sum(better(each) for each in differences)
-    behind = len(differences) - ties - ahead
-    return f"; of the other runs, {ahead} better, {behind} worse, {ties} tied."
-
-
-def _forest_row(run_name: str, mark: RunMark | None, difference: Difference) -> figures.ForestRow:
-    assert difference.value is not None
-    assert difference.low is not None
-    assert difference.high is not None
-    scale = 100.0 if difference.metric in IN_POINTS else 1.0
-    value, interval = difference_words(difference)
-    return figures.ForestRow(
-        name=run_name,
-        mark=mark,
-        value=scale * difference.value,
-        low=scale * difference.low,
-        high=scale * difference.high,
-        tie=difference.tie,
-        words=TIE if difference.tie else value,
-        interval=interval,
-    )
-
-
-def _difference_table(pairs: Sequence[tuple[str, Difference]]) -> Table:
-    kind: Kind = "points" if pairs[0][1].metric in IN_POINTS else "number"
-    columns = (
-        Column("run", "run"),
-        Column("difference", "difference", kind),
-        Column("low", "low", kind),
-        Column("high", "high", kind),
-        Column("level", "level", "share"),
-        Column("reading", "reading"),
-    )
-    rows = tuple(
-        (
-            run_name,
-            difference.value,
-            difference.low,
-            difference.high,
-            difference.level,
-            TIE if difference.tie else "beyond chance",
-        )
-        for run_name, difference in pairs
-    )
-    return Table(columns, rows)
-
-
 def _curves(pictured: _Pictured, runs: Sequence[Compared], caption: str) -> FigureCard | None:
     """Return every run's gap over the common bins; None for many labels, which have none."""
-    names, order = pictured.names, pictured.order
+    names, order, marked = pictured.names, pictured.order, pictured.marked
     bins = [run.audit.main.bins for run in runs]
     if not all(len(bin_table.count) for bin_table in bins):
         return None
-    columns = (
-        Column("run", "run"),
-        *(column for column in cards.BIN_COLUMNS if column.key in CURVE_COLUMNS),
-    )
     keep = [i for i, column in enumerate(cards.BIN_COLUMNS) if column.key in CURVE_COLUMNS]
+    columns = (Column("run", "run"), *(cards.BIN_COLUMNS[k] for k in keep))
     rows = tuple(
         (names[i], *(row[k] for k in keep)) for i in order for row in cards.bin_table(bins[i]).rows
     )
-    gaps = [(names[i], runs[i].audit.main.direction) for i in pictured.marked]
+    gaps = [(names[i], runs[i].audit.main.direction) for i in marked]
     listed = "; ".join(
         f"{run_name} {points(gap.gap, gap.low, gap.high, signed=True)}" for run_name, gap in gaps
     )
     event = runs[0].audit.main.event
     claim = "confidence" if event is None else f"probability of “{event}”"
+    height = figures.CURVES_PX
+    if len(marked) < len(order):  # of many runs as high as the forest beside them
+        n = len(pictured.marks.keys() - {pictured.reference})
+        height = figures.forest_px(n, len(order) - 1 - n)
+    curves = tuple(
+        figures.Curve(pictured.short_names[i], pictured.marks.get(i), bins[i]) for i in order
+    )
     return FigureCard(
         key="curves",
         title=f"Gap by {claim}",
         explanation=with_row_noun("says minus right, points; bins of 20 images or more")
         + _others_words(pictured),
-        draw=partial(
-            figures.gap_curves,
-            tuple(
-                figures.Curve(pictured.short_names[i], pictured.marks.get(i), bins[i])
-                for i in order
-            ),
-            target=runs[0].audit.main.target,
-            height=_curves_px(pictured),
-        ),
+        draw=partial(figures.gap_curves, curves, target=runs[0].audit.main.target, height=height),
         alt=f"Gap over {len(bins[0].count)} common bins of {claim}, one line per run. "
         f"Mean gap in points: {listed}.",
         table=Table(columns, rows),
         caption=caption,
     )
-
-
-def _curves_px(pictured: _Pictured) -> int:
-    """Return how high the curves are: of many runs as high as the forest beside them."""
-    if len(pictured.marks) == len(pictured.order):
-        return figures.CURVES_PX
-    marked = len(pictured.marks.keys() - {pictured.reference})
-    return figures.forest_px(marked, len(pictured.order) - 1 - marked)
 
 
 def _diagrams(

@@ -1,7 +1,8 @@
 """What an evaluation found, split by split, and whether it can be right at all."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -20,12 +21,7 @@ from core.metrics.records import Score
 from core.metrics.suite import audit
 from core.predictions import Predictions, Task
 from core.published import PAPERS, compared, networks_of, published
-from core.screens.kit.numbers import (
-    count,
-    in_hundred,
-    percent,
-    points,
-)
+from core.screens.kit.numbers import count, in_hundred, percent, points
 from core.screens.kit.records import Column
 from core.screens.kit.tables import PageColumn, ScoreTable, TableRow, estimate
 
@@ -131,68 +127,27 @@ def line(split: str, role: str, predictions: Predictions) -> SplitResult:
     The parts of the data get intervals by the audit, as on every page; of a shifted set, of which
     there may be a hundred, the accuracy gets one and the rest stands alone.
     """
+    multilabel, n = predictions.task is Task.MULTILABEL, predictions.n
+    name, sure = "auroc" if multilabel else "accuracy", None
+    bare = partial(Score, low=None, high=None, level=LEVEL, n=n)
     if not predictions.labelled:
-        none = Score(
-            metric="accuracy",
-            value=None,
-            low=None,
-            high=None,
-            level=LEVEL,
-            n=predictions.n,
-            reason=NO_ROOM,
-        )
-        sure = None if predictions.task is Task.MULTILABEL else _certainty(predictions)
-        return SplitResult(
-            split=split, role=role, n=predictions.n, score=none, ece=none, confidence=sure
-        )
-    multilabel = predictions.task is Task.MULTILABEL
-    if role == "shifted" and not multilabel:
-        return _shifted(split, role, predictions)
-    name = "auroc" if multilabel else "accuracy"
-    main = audit(predictions, AuditConfig(metrics=(name, "ece"))).main
-    sure = None if multilabel else float(predictions.outcomes(None).confidence.mean())
-    return SplitResult(
-        split=split,
-        role=role,
-        n=predictions.n,
-        score=main.metrics[name],
-        ece=main.metrics["ece"],
-        confidence=sure,
-    )
-
-
-def _certainty(predictions: Predictions) -> float:
-    chunks = row_chunks(predictions.n, predictions.n_classes)
-    return sum(float(predictions.probabilities(r).max(axis=1).sum()) for r in chunks) / (
-        predictions.n
-    )
-
-
-def _shifted(split: str, role: str, predictions: Predictions) -> SplitResult:
-    ranked = SortedOutcomes.of(predictions.outcomes(None))
-    low, high = (float(end) for end in wilson(np.array(ranked.hits), np.array(ranked.n), LEVEL))
-    return SplitResult(
-        split=split,
-        role=role,
-        n=ranked.n,
-        score=Score(
-            metric="accuracy",
-            value=ranked.hits / ranked.n,
-            low=low,
-            high=high,
-            level=LEVEL,
-            n=ranked.n,
-        ),
-        ece=Score(
-            metric="ece",
-            value=METRICS["ece"].function(ranked),
-            low=None,
-            high=None,
-            level=LEVEL,
-            n=ranked.n,
-        ),
-        confidence=float(ranked.sum_confidence[-1] / ranked.n),
-    )
+        score = ece = bare(metric="accuracy", value=None, reason=NO_ROOM)
+        if not multilabel:
+            chunks = row_chunks(n, predictions.n_classes)
+            largest = (predictions.probabilities(rows).max(axis=1) for rows in chunks)
+            sure = sum(float(part.sum()) for part in largest) / n
+    elif role == "shifted" and not multilabel:
+        ranked = SortedOutcomes.of(predictions.outcomes(None))
+        ends = wilson(np.array(ranked.hits), np.array(n), LEVEL)
+        low, high = (float(end) for end in ends)
+        score = replace(bare(metric=name, value=ranked.hits / n), low=low, high=high)
+        ece = bare(metric="ece", value=METRICS["ece"].function(ranked))
+        sure = float(ranked.sum_confidence[-1] / n)
+    else:
+        main = audit(predictions, AuditConfig(metrics=(name, "ece"))).main
+        score, ece = main.metrics[name], main.metrics["ece"]
+        sure = None if multilabel else float(predictions.outcomes(None).confidence.mean())
+    return SplitResult(split=split, role=role, n=n, score=score, ece=ece, confidence=sure)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,18 +217,7 @@ def judged(
     else:
         verb = "has" if judged_split.score.metric == "auroc" else f"would be {words.right}"
         against = f"Guessing {verb} {chance_text}."
-    papers = _papers(config, judged_split, trained, class_names) if words.details else ""
-    return Plausibility(
-        line=judged_split,
-        guessed=guessed,
-        against=against,
-        worst=_worst(results, words),
-        papers=papers,
-    )
-
-
-def _worst(results: Sequence[SplitResult], words: EvaluationWords) -> str:
-    """Say which shifted set has the fewest right answers, and what the model says there."""
+    # The shifted set with the fewest right answers, and what the model says there
     shifted = [
         (result.score.value, result.confidence, result.label)
         for result in results
@@ -281,11 +225,15 @@ def _worst(results: Sequence[SplitResult], words: EvaluationWords) -> str:
         and result.score.value is not None
         and result.confidence is not None
     ]
-    if not shifted:
-        return ""
-    right, says, name = min(shifted)
-    share, sure = words.share(right), words.sure(says)
-    return f"Worst on {name}: {words.right} {share}, while it says {sure} on average."
+    worst = ""
+    if shifted:
+        right, says, name = min(shifted)
+        sure = f"while it says {words.sure(says)} on average"
+        worst = f"Worst on {name}: {words.right} {words.share(right)}, {sure}."
+    papers = _papers(config, judged_split, trained, class_names) if words.details else ""
+    return Plausibility(
+        line=judged_split, guessed=guessed, against=against, worst=worst, papers=papers
+    )
 
 
 def _papers(
@@ -336,23 +284,23 @@ def table(results: Sequence[SplitResult], words: EvaluationWords) -> ScoreTable:
         PageColumn("ece", ece, "share"),
         PageColumn("confidence", confidence, "share"),
     )
-    return ScoreTable(split, shown, COLUMNS, tuple(_row(result, words) for result in results))
-
-
-def _row(result: SplitResult, words: EvaluationWords) -> TableRow:
-    return TableRow(
-        name=result.label,
-        cells={
-            "split": result.split,
-            "role": result.role,
-            "n": result.n,
-            result.score.metric: estimate(result.score),
-            "ece": estimate(result.ece),
-            "confidence": result.confidence,
-        },
-        notes=(result.split,) if words.details and result.split not in PART_WORDS else (),
-        shaded=result.split in PART_WORDS,
-    )
+    rows = [
+        TableRow(
+            name=result.label,
+            cells={
+                "split": result.split,
+                "role": result.role,
+                "n": result.n,
+                result.score.metric: estimate(result.score),
+                "ece": estimate(result.ece),
+                "confidence": result.confidence,
+            },
+            notes=(result.split,) if words.details and result.split not in PART_WORDS else (),
+            shaded=result.split in PART_WORDS,
+        )
+        for result in results
+    ]
+    return ScoreTable(split, shown, COLUMNS, tuple(rows))
 
 
 def caption(config: EvaluationConfig, results: Sequence[SplitResult], digest: str) -> str:

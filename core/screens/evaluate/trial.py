@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.arrays import Int
 from core.defaults import LEVEL
 from core.metrics.intervals import wilson
 from core.screens.kit.numbers import count, percent, span
@@ -86,17 +85,25 @@ def trial(
     even : float
         Score at which a label is as likely as not: 0 for logits, one half for probabilities.
     """
+    advice, few = UNKNOWN, ""
     if labels.ndim == 2:
-        right = (scores > even) == (labels > 0)
+        right = ((scores > even) == (labels > 0)).ravel()
         chance = float(np.maximum(labels.mean(axis=0), 1 - labels.mean(axis=0)).mean())
-        return _trial(right.ravel(), chance, UNKNOWN, "")
-    answers = scores.argmax(axis=1)
-    n_seen = len(set(labels.tolist()))
-    few = "" if n_seen > len(names) / 2 else f"The images cover {n_seen} of {len(names)} classes."
-    return _trial(answers == labels, 1 / len(names), _advice(answers, labels, names), few)
-
-
-def _trial(right: npt.NDArray[np.bool_], chance: float, advice: str, few: str) -> ModelTrial:
+    else:
+        answers = scores.argmax(axis=1)
+        right, chance = answers == labels, 1 / len(names)
+        n_seen = len(set(labels.tolist()))
+        if n_seen <= len(names) / 2:
+            few = f"The images cover {n_seen} of {len(names)} classes."
+        (often, times), *_ = Counter(answers.tolist()).most_common(1)
+        distinct = set(answers.tolist())
+        together = [
+            Counter(labels[answers == answer].tolist()).most_common(1)[0][1] for answer in distinct
+        ]
+        if times >= SAME * answers.size and n_seen > 1:
+            advice = f"It answers “{names[often]}” for {times} of {answers.size}. {STUCK}"
+        elif answers.size >= ENOUGH * len(distinct) and sum(together) >= PURE * answers.size:
+            advice = ORDER
     hits = int(right.sum())
     low, high = (float(end) for end in wilson(np.array(hits), np.array(right.size), LEVEL))
     return ModelTrial(
@@ -108,16 +115,3 @@ def _trial(right: npt.NDArray[np.bool_], chance: float, advice: str, few: str) -
         advice=advice,
         few=few,
     )
-
-
-def _advice(answers: Int, labels: Int, names: Sequence[str]) -> str:
-    (often, times), *_ = Counter(answers.tolist()).most_common(1)
-    if times >= SAME * answers.size and len(set(labels.tolist())) > 1:
-        return f"It answers “{names[often]}” for {times} of {answers.size}. {STUCK}"
-    distinct = set(answers.tolist())
-    together = [
-        Counter(labels[answers == answer].tolist()).most_common(1)[0][1] for answer in distinct
-    ]
-    if answers.size >= ENOUGH * len(distinct) and sum(together) >= PURE * answers.size:
-        return ORDER
-    return UNKNOWN

@@ -38,12 +38,7 @@ def progress_words(progress: Progress) -> str:
 
 
 def sentence(
-    job: Job,
-    queue_state: str,
-    judged: Plausibility | None,
-    words: EvaluationWords,
-    *,
-    paused: bool,
+    job: Job, queue_state: str, judged: Plausibility | None, words: EvaluationWords, *, paused: bool
 ) -> Sentence:
     """Return the sentence of a job's page.
 
@@ -83,13 +78,10 @@ def sentence(
         verb = "Stopping" if job.asked else "Evaluating"
         return Sentence((Phrase(f"{verb} {name}."),), words.showing)
     verb = {JobState.FAILED: "failed", JobState.LOST: "was lost"}.get(job.state, "was stopped")
-    return Sentence((Phrase(f"{name} {verb}{_after(job)}."),), "Nothing was kept.")
-
-
-def _after(job: Job) -> str:
-    if job.started is None or job.ended is None:
-        return " before it began"
-    return f" after {duration(job.ended - job.started)}"
+    after = " before it began"
+    if job.started is not None and job.ended is not None:
+        after = f" after {duration(job.ended - job.started)}"
+    return Sentence((Phrase(f"{name} {verb}{after}."),), "Nothing was kept.")
 
 
 def tiles(

@@ -1,12 +1,10 @@
 """Tables, captions and alt texts of the reliability figures; every number is read from a record."""
 
-import math
-
 from core.defaults import LEVEL
 from core.metrics import METRICS
 from core.metrics.records import Audit, BinTable, TargetAudit
 from core.screens.kit.bin_marks import bin_words, filled, shares, speech, tone
-from core.screens.kit.numbers import THIN, count, percent, points, with_span
+from core.screens.kit.numbers import THIN, count, finite, percent, points, with_span
 from core.screens.kit.records import Column, Table
 from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.tiles import all_scores, calibration_error
@@ -73,7 +71,7 @@ def bin_table(bins: BinTable) -> Table:
             float(part[i]) for part in (bins.low, bins.high, bins.confidence, bins.accuracy)
         )
         ends = (float(bins.ci_low[i]), float(bins.ci_high[i]))
-        band = (_finite(bins.band_low[i]), _finite(bins.band_high[i]))
+        band = (finite(bins.band_low[i]), finite(bins.band_high[i]))
         reading = TONE_WORDS[tone(bins, i)]
         n = int(bins.count[i])
         rows.append((low, high, n, says, right, *ends, says - right, *band, reading))
@@ -152,7 +150,3 @@ def gap_alt(target: TargetAudit) -> str:
         return f"{text} No bin lies outside the band of a perfect model."
     widest = max(off, key=lambda i: abs(float(bins.confidence[i] - bins.accuracy[i])))
     return f"{text} Widest outside its band: {bin_words(bins, widest, speech(target.target))}."
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -83,9 +83,40 @@ def chart(plot: Plot, theme: Theme) -> go.Figure:
     settings["legend"] = legend(theme)
     figure = go.Figure(layout=settings)
     if plot.between is not None:
-        figure.add_trace(_area(*plot.between, theme))
-    figure.add_traces([_line(curve, plot.hover, theme) for curve in plot.curves])
-    figure.add_traces([_spot(spot, theme) for spot in plot.spots])
+        curve, other = plot.between
+        figure.add_scatter(
+            x=np.concatenate([curve.x, other.x[::-1]]),
+            y=np.concatenate([curve.y, other.y[::-1]]),
+            name="between",
+            mode="lines",
+            fill="toself",
+            fillcolor=faded(theme.quiet, 0.18),
+            line={"width": 0},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    for curve in plot.curves:
+        colour, place = tint(curve.colour, theme), curve.colour
+        symbol = SYMBOLS[place % len(SYMBOLS) if isinstance(place, int) else 0]
+        figure.add_scatter(
+            x=curve.x,
+            y=curve.y,
+            name=curve.name,
+            mode="lines+markers" if curve.dots else "lines",
+            line={"color": colour, "width": curve.width, "dash": curve.dash, "simplify": False},
+            marker={"size": 6, "color": colour, "symbol": symbol},
+            hovertemplate=f"<b>{curve.name}</b><br>{plot.hover}<extra></extra>",
+        )
+    for spot in plot.spots:
+        figure.add_scatter(
+            x=[spot.x],
+            y=[spot.y],
+            name=spot.text,
+            mode="markers",
+            marker={"size": 10, "color": theme.paper, "line": {"color": theme.ink, "width": 2}},
+            hovertemplate=f"{spot.text}<extra></extra>",
+            cliponaxis=False,
+        )
     return figure
 
 
@@ -101,14 +132,13 @@ def curve_card(
     curve: Column = CURVE,
 ) -> FigureCard:
     """Return a figure of curves over a table of their points."""
-    table = curve_table(plot.curves, axes, curve)
     return FigureCard(
         key=key,
         title=title,
         explanation=explanation,
         draw=partial(chart, plot),
         alt=alt,
-        table=table,
+        table=curve_table(plot.curves, axes, curve),
         caption=caption,
     )
 
@@ -144,43 +174,3 @@ def tint(colour: Colour, theme: Theme) -> str:
     if isinstance(colour, int):
         return theme.runs[colour % len(theme.runs)]
     return {"ink": theme.ink, "quiet": theme.quiet, "accent": theme.accent}[colour]
-
-
-def _line(curve: TheoryCurve, hover: str, theme: Theme) -> go.Scatter:
-    colour = tint(curve.colour, theme)
-    symbol = SYMBOLS[curve.colour % len(SYMBOLS)] if isinstance(curve.colour, int) else SYMBOLS[0]
-    return go.Scatter(
-        x=curve.x,
-        y=curve.y,
-        name=curve.name,
-        mode="lines+markers" if curve.dots else "lines",
-        line={"color": colour, "width": curve.width, "dash": curve.dash, "simplify": False},
-        marker={"size": 6, "color": colour, "symbol": symbol},
-        hovertemplate=f"<b>{curve.name}</b><br>{hover}<extra></extra>",
-    )
-
-
-def _area(curve: TheoryCurve, other: TheoryCurve, theme: Theme) -> go.Scatter:
-    return go.Scatter(
-        x=np.concatenate([curve.x, other.x[::-1]]),
-        y=np.concatenate([curve.y, other.y[::-1]]),
-        name="between",
-        mode="lines",
-        fill="toself",
-        fillcolor=faded(theme.quiet, 0.18),
-        line={"width": 0},
-        hoverinfo="skip",
-        showlegend=False,
-    )
-
-
-def _spot(spot: Highlight, theme: Theme) -> go.Scatter:
-    return go.Scatter(
-        x=[spot.x],
-        y=[spot.y],
-        name=spot.text,
-        mode="markers",
-        marker={"size": 10, "color": theme.paper, "line": {"color": theme.ink, "width": 2}},
-        hovertemplate=f"{spot.text}<extra></extra>",
-        cliponaxis=False,
-    )

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from core.arrays import Float
 from core.metrics.records import BinTable
 from core.screens.kit.bin_marks import BAND_MIN, ClaimWords, filled, hover, shares, speech, tone
-from core.screens.kit.numbers import percent
+from core.screens.kit.numbers import MINUS, percent
 from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
 
@@ -70,14 +70,22 @@ def diagram(
         constrain="domain",
         constraintoward="bottom",
     )
-    frame["yaxis2"] = _count_axis(theme, bins, log_counts=log_counts) | {"domain": [0.0, 0.2]}
+    most = max(1, int(bins.count.max(initial=0)))
+    counts: dict[str, object] = {"range": [0, 1.08 * most], "nticks": 4, "tickformat": "~s"}
+    if log_counts:
+        powers = range(int(np.floor(np.log10(most))) + 1)
+        names = [f"{10 ** (p % 3)}{'kMG'[p // 3 - 1] if p >= 3 else ''}" for p in powers]
+        counts = {"type": "log", "range": [-0.35, float(np.log10(most)) + 0.1]}
+        counts |= {"tickvals": [10**p for p in powers], "ticktext": names}
+    title = with_row_noun("Images (log)" if log_counts else "Images")
+    frame["yaxis2"] = axis(theme, title, **counts) | {"domain": [0.0, 0.2]}
     figure = go.Figure(layout=frame)
     figure.add_trace(_band(bins, theme, slope=0.0 if log_odds else 1.0))
     figure.add_trace(_diagonal(theme))
     figure.add_traces([_dots(bins, t, theme, words) for t in TONES if _bins_of_tone(bins, t)])
     at = filled(bins)
     width = np.maximum(bins.high[at] - bins.low[at], THINNEST)
-    histogram = go.Bar(
+    figure.add_bar(
         x=(bins.low[at] + bins.high[at]) / 2,
         y=bins.count[at],
         width=width,
@@ -90,7 +98,6 @@ def diagram(
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 0.5}},
     )
-    figure.add_trace(histogram)
     top = figure.layout.yaxis2.range[1]
     _mark_means(figure, bins, theme, words, 10.0**top if log_counts else top)
     return _in_log_odds(figure, bins, theme) if log_odds else figure
@@ -200,19 +207,20 @@ def gap_view(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.F
     reach = 50.0 if not filled(bins) or np.nanmax(np.abs(_gaps(bins))) <= 50.0 else 100.0
     settings = layout(theme, 270)
     settings["xaxis"] = share_axis(theme, words.claim)
+    ticks = [reach * k / 5 for k in (-4, -2, 0, 2, 4)]
     settings["yaxis"] = axis(
         theme,
         f"Says minus {'right' if target is None else 'present'}, points",
         range=[-reach, reach],
-        tickvals=[reach * k / 5 for k in (-4, -2, 0, 2, 4)],
-        ticktext=[_signed(reach * k / 5) for k in (-4, -2, 0, 2, 4)],
+        tickvals=ticks,
+        ticktext=[f"{tick:+.0f}".replace("-", MINUS) if tick else "0" for tick in ticks],
     )
     figure = go.Figure(layout=settings)
     # Where the gap of a perfectly calibrated model would lie, one block a bin
     at = [i for i in filled(bins) if bins.count[i] >= BAND_MIN and np.isfinite(bins.band_low[i])]
     low = 100.0 * (bins.confidence[at] - bins.band_high[at])
     high = 100.0 * (bins.confidence[at] - bins.band_low[at])
-    gap_band = go.Bar(
+    figure.add_bar(
         x=(bins.low[at] + bins.high[at]) / 2,
         y=high - low,
         base=low,
@@ -221,15 +229,40 @@ def gap_view(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.F
         marker={"color": theme.band, "line": {"width": 0}},
         hoverinfo="skip",
     )
-    figure.add_trace(gap_band)
-    figure.add_traces([_gap_bars(bins, t, theme, words) for t in TONES if _bins_of_tone(bins, t)])
+    for of_tone in TONES:
+        at = _bins_of_tone(bins, of_tone)
+        if not at:
+            continue
+        colour, chance = theme.mark(of_tone), of_tone in {"few", "sound"}
+        fill = faded(colour, 0.22) if chance else colour
+        marker = {"color": fill, "line": {"color": colour, "width": 1.2}, "opacity": 1}
+        if of_tone == "over":  # orange bars carry a hatch, so colour is not the only sign
+            hatch = {"shape": "/", "size": 6, "solidity": 0.35}
+            marker["pattern"] = hatch | {"fgcolor": theme.paper, "bgcolor": colour}
+        figure.add_bar(
+            x=(bins.low[at] + bins.high[at]) / 2,
+            y=_gaps(bins)[at],
+            width=np.maximum(0.6 * (bins.high[at] - bins.low[at]), THINNEST),
+            name=of_tone,
+            marker=marker,
+            error_y=_whiskers(
+                100.0 * (bins.accuracy[at] - bins.ci_low[at]),
+                100.0 * (bins.ci_high[at] - bins.accuracy[at]),
+                theme.quiet if chance else theme.ink,
+            ),
+            customdata=at,
+            hovertext=[hover(bins, i, words) for i in at],
+            hovertemplate="%{hovertext}<extra></extra>",
+            selected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 0.5}},
+        )
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
     signs: tuple[tuple[str, float, Tone], ...] = (
         ("▲ says more", 0.97 * reach, "over"),
         ("▼ says less", -0.97 * reach, "under"),
     )
     figure.update_layout(barmode="overlay")
-    for text, y, of_tone in signs:
+    for text, y, side in signs:
         figure.add_annotation(
             text=text,
             x=0.02,
@@ -237,7 +270,7 @@ def gap_view(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.F
             xanchor="left",
             yanchor="top" if y > 0 else "bottom",
             showarrow=False,
-            font={"size": 12.5, "color": theme.word(of_tone)},
+            font={"size": 12.5, "color": theme.word(side)},
             bgcolor=faded(theme.paper, 0.8),  # whiskers may run behind the words
         )
     return figure
@@ -255,25 +288,6 @@ def share_axis(theme: Theme, title: str, **settings: object) -> dict[str, Any]:
     """Return an axis from 0 to 100 %; `settings` are plotly's own and win."""
     base: dict[str, object] = {"range": [0, 1], "tickvals": TICKS, "ticktext": TICK_TEXT}
     return axis(theme, title, **(base | settings))
-
-
-def _count_axis(theme: Theme, bins: BinTable, *, log_counts: bool) -> dict[str, Any]:
-    most = max(1, int(bins.count.max(initial=0)))
-    if not log_counts:
-        return axis(
-            theme, with_row_noun("Images"), range=[0, 1.08 * most], nticks=4, tickformat="~s"
-        )
-    powers = range(int(np.floor(np.log10(most))) + 1)
-    names = [f"{10 ** (p % 3)}{'kMG'[p // 3 - 1] if p >= 3 else ''}" for p in powers]
-    top = float(np.log10(most)) + 0.1
-    return axis(
-        theme,
-        with_row_noun("Images (log)"),
-        type="log",
-        range=[-0.35, top],
-        tickvals=[10**p for p in powers],
-        ticktext=names,
-    )
 
 
 def _band(bins: BinTable, theme: Theme, slope: float = 1.0) -> go.Scatter:
@@ -375,57 +389,15 @@ def _mark_means(
         f"{words.right} <b>{percent(right)}</b> (dotted), {words.says} "
         f"<b>{percent(says)}</b> (solid)"
     )
-    figure.add_trace(
-        go.Scatter(
-            x=[1 if on_right else 0],
-            y=[top],
-            yaxis="y2",
-            name="means",
-            mode="text",
-            text=[text],
-            textposition="top left" if on_right else "top right",
-            textfont={"size": 11.5, "color": theme.ink},
-            hoverinfo="skip",
-            cliponaxis=False,
-        )
+    figure.add_scatter(
+        x=[1 if on_right else 0],
+        y=[top],
+        yaxis="y2",
+        name="means",
+        mode="text",
+        text=[text],
+        textposition="top left" if on_right else "top right",
+        textfont={"size": 11.5, "color": theme.ink},
+        hoverinfo="skip",
+        cliponaxis=False,
     )
-
-
-def _gap_bars(bins: BinTable, of_tone: Tone, theme: Theme, words: ClaimWords) -> go.Bar:
-    at = _bins_of_tone(bins, of_tone)
-    colour = theme.mark(of_tone)
-    chance = of_tone in {"few", "sound"}
-    marker: dict[str, Any] = {
-        "color": faded(colour, 0.22) if chance else colour,
-        "line": {"color": colour, "width": 1.2},
-        "opacity": 1,
-    }
-    if of_tone == "over":  # orange bars carry a hatch, so colour is not the only sign
-        marker["pattern"] = {
-            "shape": "/",
-            "size": 6,
-            "solidity": 0.35,
-            "fgcolor": theme.paper,
-            "bgcolor": colour,
-        }
-    return go.Bar(
-        x=(bins.low[at] + bins.high[at]) / 2,
-        y=_gaps(bins)[at],
-        width=np.maximum(0.6 * (bins.high[at] - bins.low[at]), THINNEST),
-        name=of_tone,
-        marker=marker,
-        error_y=_whiskers(
-            100.0 * (bins.accuracy[at] - bins.ci_low[at]),
-            100.0 * (bins.ci_high[at] - bins.accuracy[at]),
-            theme.quiet if chance else theme.ink,
-        ),
-        customdata=at,
-        hovertext=[hover(bins, i, words) for i in at],
-        hovertemplate="%{hovertext}<extra></extra>",
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 0.5}},
-    )
-
-
-def _signed(value: float) -> str:
-    return "0" if value == 0 else f"{value:+.0f}".replace("-", "−")

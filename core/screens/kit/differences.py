@@ -138,7 +138,10 @@ def sentence(names: Sequence[str], comparison: Comparison, metric: str) -> Sente
         return Sentence((Phrase(f"These runs cannot be compared by {name(metric)}."),), why)
     called = name(metric, comparison.event)
     same = _same_words(names, comparison, "on every row")
-    left_out = _left_out(len(names) - 1 - len(leader.others), metric)
+    n, left_out = len(names) - 1 - len(leader.others), ""
+    if n:  # without a value
+        runs = "One run has" if n == 1 else f"{number(n).capitalize()} runs have"
+        left_out = f"{runs} no {name(metric)}."
     if (tuple(sorted((leader.run, *leader.others))),) == comparison.same:
         return Sentence((Phrase(same),), left_out)
     words = _two if len(leader.others) == 1 else _many
@@ -204,14 +207,6 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
-def _left_out(missing: int, metric: str) -> str:
-    """Return how many runs have no value; nothing where all have one."""
-    if not missing:
-        return ""
-    runs = "One run has" if missing == 1 else f"{number(missing).capitalize()} runs have"
-    return f"{runs} no {name(metric)}."
-
-
 def chance_of(bounds: Sequence[float]) -> str:
     """Return what chance shows, which differs by run: "2.4 to 3.1, depending on the run"."""
     low, high = points(min(bounds), max(bounds)), points(max(bounds), min(bounds))
@@ -255,41 +250,31 @@ def plain_sentence(
     perfect = f" A perfect model could look off by up to {chance_of(bounds)}." if bounds else ""
     first = f"{what} off by {points(known[best])} points on average; {listed}.{perfect}"
     leader = comparison.leaders.get("ece")
-    ties = " ".join(
-        filter(None, (_plain_ties(names, leader), _better_otherwise(names, comparison)))
-    )
     same = _same_words(names, comparison, f"for every {with_row_noun('image')}")
-    if leader is not None and tuple(sorted((leader.run, *leader.tied))) in comparison.same:
-        ties = ""  # equal, which is no chance
-    return Sentence((Phrase(first),), " ".join(filter(None, (same, ties))))
-
-
-def _plain_ties(names: Sequence[str], leader: Leader | None) -> str:
-    """Return which models cannot be told from the best one."""
+    parts = [same]
     if leader is None or all(other.low is None for other in leader.others.values()):
-        return with_row_noun("One image is too few to tell them apart.")
-    if not leader.tied:
-        return (
-            f"The stated certainty of “{names[leader.run]}” is closer to the truth, beyond chance."
+        parts.append(with_row_noun("One image is too few to tell them apart."))
+    elif leader.tied and len(leader.tied) == len(leader.others):
+        parts.append("They are tied: the difference could be chance.")
+    elif leader.tied:
+        tied = _listed([names[i] for i in (leader.run, *leader.tied)])
+        parts.append(f"{tied} are tied: the difference could be chance.")
+    else:
+        first_name = names[leader.run]
+        parts.append(
+            f"The stated certainty of “{first_name}” is closer to the truth, beyond chance."
         )
-    if len(leader.tied) == len(leader.others):
-        return "They are tied: the difference could be chance."
-    tied = _listed([names[i] for i in (leader.run, *leader.tied)])
-    return f"{tied} are tied: the difference could be chance."
-
-
-def _better_otherwise(names: Sequence[str], comparison: Comparison) -> str:
-    """Say which other run than the closest to the truth leads beyond chance, and in what."""
-    closest, ahead = comparison.leaders.get("ece"), comparison.best
-    if closest is None or closest.tied:
-        return ""
-    better = dict.fromkeys((ahead.get(m, closest.run), words) for m, words in BETTER.items())
-    return " ".join(
-        f"But “{names[run]}” {' and '.join(words for other, words in better if other == run)}, "
-        "beyond chance too."
-        for run in dict.fromkeys(run for run, _ in better)
-        if run != closest.run
-    )
+    # Which other run leads beyond chance, and in what
+    if leader is not None and not leader.tied:
+        ahead = dict.fromkeys(
+            (comparison.best.get(metric, leader.run), words) for metric, words in BETTER.items()
+        )
+        for run in dict.fromkeys(run for run, _ in ahead if run != leader.run):
+            what = " and ".join(words for other, words in ahead if other == run)
+            parts.append(f"But “{names[run]}” {what}, beyond chance too.")
+    if leader is not None and tuple(sorted((leader.run, *leader.tied))) in comparison.same:
+        parts = [same]  # equal, which is no chance
+    return Sentence((Phrase(first),), " ".join(filter(None, parts)))
 
 
 @dataclass(frozen=True)

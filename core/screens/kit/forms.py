@@ -86,10 +86,7 @@ FORMS: dict[Kind, Form] = {
     "decimals": _decimals,
     "two": _two,
     "signed_two": lambda value, low, high: _two(value, low, high, signed=True),
-    "hundred": lambda value, low, high: (
-        in_hundred(value, low, high),
-        hundred_span(low, high),
-    ),
+    "hundred": lambda value, low, high: (in_hundred(value, low, high), hundred_span(low, high)),
     "hundred_alone": lambda value, *_: (in_hundred(value), ""),
 }
 

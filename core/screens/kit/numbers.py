@@ -24,6 +24,11 @@ def known(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
+def finite(value: float) -> float | None:
+    """Return a number for a table, which has none where it is not finite."""
+    return float(value) if math.isfinite(value) else None
+
+
 def count(n: int) -> str:
     """Return a whole number with commas: 10,000."""
     return f"{n:,}"

@@ -169,9 +169,18 @@ def verdict_sentence(target: TargetAudit, noun: str = "labels") -> Sentence:
         VerdictCode.SOUND: _would_have_shown,
         VerdictCode.COULD_BE_CHANCE: _might_not_have_shown,
     }.get(code)
+    # Which test found an error that the ECE on the page does not show
+    (score, floor), tested = calibration_error(target), ""
+    if code in BEYOND_CHANCE and score is not None and floor is not None:
+        tested = which_test(
+            gap_off=target.verdict.finds(Statistic.GAP),
+            slope_off=target.verdict.finds(Statistic.SLOPE),
+            error=(score, floor),
+            what=SHOWN.get(code, "it"),
+        ).strip()
     parts_below = (
         more(target) if more else "",
-        _which_test(target),
+        tested,
         bin_sentence(target),
         effective_n_words(target),
     )
@@ -340,9 +349,24 @@ def plain_sentence(target: TargetAudit) -> Sentence:
         first = with_row_noun(PLAIN_PRESENCE[reading]).format(name=name)
         if target.verdict.ends:
             first = f"{first} {_plain_ends(target)}"
-    rest = _plain_counts(target)
-    if target.verdict.classes and not _by_class(target):
-        rest += f" Furthest off: answers {_plain_furthest(target.verdict.classes)}."
+    # Wrong answers, or pictures of the event, as expected and as they were
+    says, right = shares(target.bins)
+    n = int(target.bins.count.sum())
+    if target.target is None:
+        of, (expected, wrong) = counts_apart(1.0 - says, 1.0 - right, most=n)
+        are = "is" if singular(wrong) else "are"
+        rest = f"Of {count(of)} answers it expects {expected} to be wrong; {wrong} {are}."
+    else:
+        of, (expected, present) = counts_apart(says, right, most=n)
+        do = "does" if singular(present) else "do"
+        pictures = f"{count(of)} {with_row_noun('pictures')}"
+        rest = f"Of {pictures} it expects {expected} to show {name}; {present} {do}."
+    classes = target.verdict.classes
+    if classes and not _by_class(target):  # on the side of the furthest off
+        alike = [cell for cell in classes if cell.gap * classes[0].gap > 0.0]
+        listed = ", ".join(f"“{cell.name}” ({_plain_shares(cell)})" for cell in alike[:NAMED])
+        more = f", and {len(alike) - NAMED} more" if len(alike) > NAMED else ""
+        rest += f" Furthest off: answers {listed}{more}."
     if isinstance(target.verdict, ChanceAmong):
         looks = f"Taken alone it looks off; among {target.verdict.labels} that could be chance."
         rest = f"{looks} {rest}"
@@ -365,32 +389,9 @@ def plain_shares(target: TargetAudit) -> tuple[str, str, str]:
     return count(of), counts[0], counts[1]
 
 
-def _plain_counts(target: TargetAudit) -> str:
-    """Return wrong answers, or pictures of the event, as expected and as they were."""
-    says, right = shares(target.bins)
-    n = int(target.bins.count.sum())
-    if target.target is None:
-        of, (expected, wrong) = counts_apart(1.0 - says, 1.0 - right, most=n)
-        are = "is" if singular(wrong) else "are"
-        return f"Of {count(of)} answers it expects {expected} to be wrong; {wrong} {are}."
-    of, (expected, present) = counts_apart(says, right, most=n)
-    do = "does" if singular(present) else "do"
-    return (
-        f"Of {count(of)} {with_row_noun('pictures')} it expects {expected} to show "
-        f"“{target.name}”; {present} {do}."
-    )
-
-
 def _by_class(target: TargetAudit) -> bool:
     """Whether what is off is that classes differ, and they are named."""
     return target.verdict.reading == MixedReading.BY_CLASS and bool(target.verdict.classes)
-
-
-def _plain_furthest(cells: Sequence[ClassCell]) -> str:
-    """Return the classes on the side of the furthest off, up to `NAMED` by name."""
-    alike = [cell for cell in cells if cell.gap * cells[0].gap > 0.0]
-    named = ", ".join(f"“{cell.name}” ({_plain_shares(cell)})" for cell in alike[:NAMED])
-    return f"{named}, and {len(alike) - NAMED} more" if len(alike) > NAMED else named
 
 
 def _plain_shares(cell: ClassCell) -> str:
@@ -453,19 +454,6 @@ def _too_little(target: TargetAudit) -> str:
     if verdict.finds(Statistic.GAP) or verdict.finds(Statistic.SLOPE):
         return f"{text}."
     return f"{text}{_off_by(target)}."
-
-
-def _which_test(target: TargetAudit) -> str:
-    """Say which test found an error that the ECE on the page does not show; else nothing."""
-    score, floor = calibration_error(target)
-    if target.verdict.code not in BEYOND_CHANCE or score is None or floor is None:
-        return ""
-    return which_test(
-        gap_off=target.verdict.finds(Statistic.GAP),
-        slope_off=target.verdict.finds(Statistic.SLOPE),
-        error=(score, floor),
-        what=SHOWN.get(target.verdict.code, "it"),
-    ).strip()
 
 
 def _for_event(target: TargetAudit) -> str:
@@ -568,7 +556,13 @@ def _would_have_shown(target: TargetAudit) -> str:
     if target.verdict.each_class:
         tested = f"{TESTED.replace(' and', ',')} and each class"
     shown = would_show(target.verdict.power_odds, target.verdict.power_spread, _risks(target))
-    return f"On {_images(n)} {shown} in the {tested}.{_above_chance(target)}{_alone(target)}"
+    # An ECE beyond its noise floor where the joint test detects nothing
+    (score, floor), above = calibration_error(target), ""
+    if score is not None and floor is not None and _above(score, floor):
+        size = f"The ECE of {points(score.value, floor.q95)} points alone is"
+        beyond = f"above {points(floor.q95, score.value)}"
+        above = f" {size} {beyond}, which 5 of 100 perfect models exceed."
+    return f"On {_images(n)} {shown} in the {tested}.{above}{_alone(target)}"
 
 
 def _chance_parts(target: TargetAudit) -> tuple[Phrase, ...]:
@@ -617,16 +611,6 @@ def _above_words(score: Score, floor: Floor) -> str:
         f"It looks off by {points(score.value, floor.q95)} points; 5 in 100 perfect models look "
         f"off by more than {points(floor.q95, score.value)}."
     )
-
-
-def _above_chance(target: TargetAudit) -> str:
-    """Explain an ECE beyond its noise floor where the joint test detects nothing."""
-    score, floor = calibration_error(target)
-    if score is None or floor is None or not _above(score, floor):
-        return ""
-    size = f"The ECE of {points(score.value, floor.q95)} points alone is"
-    beyond = f"above {points(floor.q95, score.value)}"
-    return f" {size} {beyond}, which 5 of 100 perfect models exceed."
 
 
 def _alone(target: TargetAudit) -> str:

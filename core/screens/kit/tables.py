@@ -1,6 +1,6 @@
 """A table of estimates, made once: the page shows some of it in its own words, a file all of it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -107,22 +107,21 @@ class ScoreTable:
             column_words([row.cell(column.key) for row in self.rows], column.kind)
             for column in self.shown
         ]
-        return tuple(
-            self._written(row, tuple(column[i] for column in columns))
-            for i, row in enumerate(self.rows)
-        )
-
-    def _written(self, row: TableRow, words: tuple[CellWords, ...]) -> ScoreRow:
-        cells = [row.cell(column.key) for column in self.shown]
-        return ScoreRow(
-            name=row.name,
-            cells=words,
-            notes=row.notes,
-            mark=row.mark,
-            strong=frozenset(i for i, cell in enumerate(cells) if cell.mark == "beyond"),
-            ties=frozenset(i for i, cell in enumerate(cells) if cell.mark == "tie"),
-            shaded=row.shaded,
-        )
+        rows = []
+        for i, row in enumerate(self.rows):
+            marks = [row.cell(column.key).mark for column in self.shown]
+            rows.append(
+                ScoreRow(
+                    name=row.name,
+                    cells=tuple(column[i] for column in columns),
+                    notes=row.notes,
+                    mark=row.mark,
+                    strong=frozenset(k for k, mark in enumerate(marks) if mark == "beyond"),
+                    ties=frozenset(k for k, mark in enumerate(marks) if mark == "tie"),
+                    shaded=row.shaded,
+                )
+            )
+        return tuple(rows)
 
     @property
     def file(self) -> Table:
@@ -145,20 +144,16 @@ def column_words(cells: Sequence[Estimate], kind: Kind) -> list[CellWords]:
         if cell.value is not None and not isinstance(cell.value, str)
     ]
     texts = iter(alike(numbers, kind))
-    return [_cell_words(cell, texts) for cell in cells]
-
-
-def _cell_words(cell: Estimate, texts: Iterator[tuple[str, str]]) -> CellWords:
-    text, interval = MISSING, ""
-    if isinstance(cell.value, str):
-        text = cell.value
-    elif cell.value is not None:
-        text, interval = next(texts)
-    return CellWords(
-        text if cell.text is None else cell.text,
-        "; ".join(filter(None, (interval, cell.note))),
-        cell.reason,
-    )
+    words = []
+    for cell in cells:
+        text, interval = MISSING, ""
+        if isinstance(cell.value, str):
+            text = cell.value
+        elif cell.value is not None:
+            text, interval = next(texts)
+        note = "; ".join(filter(None, (interval, cell.note)))
+        words.append(CellWords(text if cell.text is None else cell.text, note, cell.reason))
+    return words
 
 
 def estimate(score: Score | None, missing: str = "", note: str = "") -> Estimate:

@@ -1,6 +1,7 @@
 """The strip of four to six numbers under the sentence."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from core.metrics.records import Audit, Floor, Score, TargetAudit
 from core.screens.kit.bin_marks import shares
@@ -43,25 +44,62 @@ def tiles(audit: Audit, target: TargetAudit, tone: Tone) -> tuple[Tile, ...]:
     """Return the numbers of one target: error, floor, up to three scores that fit it, and n."""
     ece, floor = calibration_error(target)
     answers = target.target is None and not audit.labels
+    whose = ""
+    if audit.answers is not None:  # of two classes there are two
+        whose = "of the answers" if answers else f"of “{target.name}”"
+    rule = ", equal mass" if ece is not None and ece.metric == "ece_em" else ""
+    label = f"ECE {whose}{rule}" if whose else f"Calibration error (ECE{rule})"
+    error = Tile(label, MISSING, note=ece.reason if ece else "", help=GLOSSARY["ece"])
+    if ece is not None and ece.value is not None:
+        error = replace(
+            error,
+            value=points(ece.value, ece.low, ece.high),
+            unit="%",
+            interval=span(ece.low, ece.high) or ece.reason,
+            note="",
+            strip=strip(ece, floor, tone),
+        )
+    meaning = with_row_noun(GLOSSARY["noise_floor"])
+    noise = Tile("Noise floor", MISSING, help=meaning, floor_mark=True)
+    if floor is not None:
+        chance = f"chance: up to {points(floor.q95)}"
+        noise = replace(noise, value=points(floor.mean), unit="%", note=chance)
     names = ANSWER_TILES if answers else PRESENCE_TILES[audit.task]
-    scores = all_scores(audit, target)
-    scored = [
-        _score_tile(name, scores.get(name), audit.unavailable.get(name, ""))
-        for name in names
-        if name in scores or name in audit.unavailable
-    ]
+    scores, scored = all_scores(audit, target), []
+    for name in names:
+        if name not in scores and name not in audit.unavailable:
+            continue
+        score, meaning = scores.get(name), with_row_noun(GLOSSARY[name])
+        if score is None or score.value is None:
+            why_not = score.reason if score else audit.unavailable.get(name, "")
+            tile = Tile(LABELS[name], MISSING, note=why_not, help=meaning)
+        elif name in SHARES:
+            value, interval = (
+                points(score.value, score.low, score.high),
+                span(score.low, score.high),
+            )
+            tile = Tile(LABELS[name], value, "%", interval, help=meaning)
+        else:
+            interval = three_span(score.value, score.low, score.high)
+            tile = Tile(LABELS[name], three(score.value), interval=interval, help=meaning)
+        scored.append(tile)
     if target.target is not None:
-        scored.append(_prevalence_tile(target))
+        prevalence = Tile("Present in", MISSING, help=with_row_noun(GLOSSARY["prevalence"]))
+        n = int(target.bins.count.sum())
+        if n:
+            present, came_true = shares(target.bins)[1], target.bins.came_true
+            n_present = round(present * n) if came_true is None else int(came_true.sum())
+            by_weight = "" if came_true is None else "by weight; "
+            note = f"{by_weight}{count(n_present)} {with_row_noun(UNIT)}"
+            prevalence = replace(prevalence, value=points(present), unit="%", note=note)
+        scored.append(prevalence)
     kinds = f"{audit.n_classes} {'labels' if audit.task == 'multilabel' else 'classes'}"
     if audit.task == "top_label":  # right and wrong are two, whatever the classes
         kinds = ""
     last = Tile(
         with_row_noun("Images"), count(audit.n), note=kinds, help=with_row_noun(GLOSSARY["images"])
     )
-    whose = ""
-    if audit.answers is not None:  # of two classes there are two
-        whose = "of the answers" if answers else f"of “{target.name}”"
-    return (_ece_tile(ece, floor, tone, whose), _floor_tile(floor), *scored, last)
+    return (error, noise, *scored, last)
 
 
 def strip(score: Score, floor: Floor | None, tone: Tone) -> Strip | None:
@@ -77,62 +115,4 @@ def strip(score: Score, floor: Floor | None, tone: Tone) -> Strip | None:
         high=score.high,
         scale=min(1.0, 1.25 * reach),
         tone=tone,
-    )
-
-
-def _ece_tile(score: Score | None, floor: Floor | None, tone: Tone, whose: str) -> Tile:
-    rule = ", equal mass" if score is not None and score.metric == "ece_em" else ""
-    label = f"ECE {whose}{rule}" if whose else f"Calibration error (ECE{rule})"
-    if score is None or score.value is None:
-        reason = score.reason if score is not None else ""
-        return Tile(label, MISSING, note=reason, help=GLOSSARY["ece"])
-    return Tile(
-        label,
-        points(score.value, score.low, score.high),
-        unit="%",
-        interval=span(score.low, score.high) or score.reason,
-        help=GLOSSARY["ece"],
-        strip=strip(score, floor, tone),
-    )
-
-
-def _floor_tile(floor: Floor | None) -> Tile:
-    label = "Noise floor"
-    if floor is None:
-        return Tile(label, MISSING, help=with_row_noun(GLOSSARY["noise_floor"]), floor_mark=True)
-    return Tile(
-        label,
-        points(floor.mean),
-        unit="%",
-        note=f"chance: up to {points(floor.q95)}",
-        help=with_row_noun(GLOSSARY["noise_floor"]),
-        floor_mark=True,
-    )
-
-
-def _score_tile(name: str, score: Score | None, why_not: str) -> Tile:
-    label, help_text = LABELS[name], with_row_noun(GLOSSARY[name])
-    if score is None or score.value is None:
-        return Tile(label, MISSING, note=score.reason if score else why_not, help=help_text)
-    if name in SHARES:
-        value = points(score.value, score.low, score.high)
-        return Tile(label, value, "%", span(score.low, score.high), help=help_text)
-    interval = three_span(score.value, score.low, score.high)
-    return Tile(label, three(score.value), interval=interval, help=help_text)
-
-
-def _prevalence_tile(target: TargetAudit) -> Tile:
-    _, present = shares(target.bins)
-    n = int(target.bins.count.sum())
-    if n == 0:
-        return Tile("Present in", MISSING, help=with_row_noun(GLOSSARY["prevalence"]))
-    came_true = target.bins.came_true
-    n_present = round(present * n) if came_true is None else int(came_true.sum())
-    by_weight = "" if came_true is None else "by weight; "
-    return Tile(
-        "Present in",
-        points(present),
-        "%",
-        note=f"{by_weight}{count(n_present)} {with_row_noun(UNIT)}",
-        help=with_row_noun(GLOSSARY["prevalence"]),
     )

@@ -62,40 +62,34 @@ def roc(lines: Sequence[RocLine], spot: OperatingPoint, theme: Theme) -> go.Figu
     settings["showlegend"] = True
     settings["legend"] = legend(theme)
     figure = go.Figure(layout=settings)
-    figure.add_trace(
-        go.Scatter(
-            x=[0, 1],
-            y=[0, 1],
-            name="a guess",
-            mode="lines",
-            line={"color": theme.quiet, "width": 1.2, "dash": "dash"},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+    figure.add_scatter(
+        x=[0, 1],
+        y=[0, 1],
+        name="a guess",
+        mode="lines",
+        line={"color": theme.quiet, "width": 1.2, "dash": "dash"},
+        hoverinfo="skip",
+        showlegend=False,
     )
     for line in lines:
         name, colour = safe(line.name), theme.runs[line.colour % len(theme.runs)]
-        figure.add_trace(
-            go.Scatter(
-                x=line.alarms,
-                y=line.flagged,
-                name=f"{name} <b>{line.area:.3f}</b>",
-                mode="lines",
-                line={"color": colour, "width": 2.2, "dash": line.dash, "simplify": False},
-                hovertemplate=f"<b>{name}</b><br>%{{y:.1%}} flagged, %{{x:.1%}} false alarms"
-                "<extra></extra>",
-            )
+        figure.add_scatter(
+            x=line.alarms,
+            y=line.flagged,
+            name=f"{name} <b>{line.area:.3f}</b>",
+            mode="lines",
+            line={"color": colour, "width": 2.2, "dash": line.dash, "simplify": False},
+            hovertemplate=f"<b>{name}</b><br>%{{y:.1%}} flagged, %{{x:.1%}} false alarms"
+            "<extra></extra>",
         )
     ring = {"size": 12, "color": theme.paper, "line": {"color": theme.ink, "width": 2.4}}
-    figure.add_trace(
-        go.Scatter(
-            **spot_at(spot),
-            name="threshold",
-            mode="markers",
-            marker=ring,
-            showlegend=False,
-            cliponaxis=False,
-        )
+    figure.add_scatter(
+        **spot_at(spot),
+        name="threshold",
+        mode="markers",
+        marker=ring,
+        showlegend=False,
+        cliponaxis=False,
     )
     return figure
 
@@ -180,8 +174,25 @@ def density(shown: Density, theme: Theme) -> go.Figure:
         (shown.inside, shown.names[0], {"color": theme.quiet, "dash": "dot"}),
         (shown.outside, shown.names[1], {"color": theme.runs[shown.colour % len(theme.runs)]}),
     )
-    for values, name, line in sets:
-        figure.add_trace(_outline(shown, values, name, line))
+    for values, name, line in sets:  # as steps; every step says its bin, its share and its rows
+        share = 100.0 * values / values.sum()
+        unit = with_row_noun("images") + ("" if values.dtype == np.int64 else " by weight")
+        steps = zip(shown.edges[:-1], shown.edges[1:], share, values.tolist(), strict=True)
+        words = [
+            f"{_written(float(a))} to {_written(float(b))}: {percent(s / 100)}, {weight(n)} {unit}"
+            for a, b, s, n in steps
+        ]
+        figure.add_scatter(
+            x=shown.edges,
+            y=np.append(share, share[-1]),
+            name=safe(name),
+            mode="lines",
+            line=line | {"width": 1.8, "shape": "hv"},
+            fill="tozeroy",
+            fillcolor=faded(line["color"], 0.18),
+            customdata=[*words, words[-1]],
+            hovertemplate=f"<b>{safe(name)}</b><br>%{{customdata}}<extra></extra>",
+        )
     figure.add_vline(x=high, line={"color": theme.ink, "width": 2})
     for path, value in line_at(shown.edges, shown.threshold, log=shown.log).items():
         figure.layout[path] = value
@@ -222,24 +233,3 @@ def _ends(edges: Float, *, log: bool) -> list[float]:
     """Return where the axis ends, as Plotly takes it."""
     ends: list[float] = (np.log10(edges[[0, -1]]) if log else edges[[0, -1]]).tolist()
     return ends
-
-
-def _outline(shown: Density, rows: Counts, name: str, line: dict[str, Any]) -> go.Scatter:
-    """Return one set as steps; every step says its bin, its share and its rows."""
-    share = 100.0 * rows / rows.sum()
-    unit = with_row_noun("images") + ("" if rows.dtype == np.int64 else " by weight")
-    words = [
-        f"{_written(float(a))} to {_written(float(b))}: {percent(s / 100)}, {weight(n)} {unit}"
-        for a, b, s, n in zip(shown.edges[:-1], shown.edges[1:], share, rows.tolist(), strict=True)
-    ]
-    return go.Scatter(
-        x=shown.edges,
-        y=np.append(share, share[-1]),
-        name=safe(name),
-        mode="lines",
-        line=line | {"width": 1.8, "shape": "hv"},
-        fill="tozeroy",
-        fillcolor=faded(line["color"], 0.18),
-        customdata=[*words, words[-1]],
-        hovertemplate=f"<b>{safe(name)}</b><br>%{{customdata}}<extra></extra>",
-    )

@@ -174,35 +174,31 @@ def heatmap(grid: ValueGrid, theme: Theme) -> go.Figure:
         tickfont={"size": 11.5, "color": theme.ink},
     )
     figure = go.Figure(layout=settings)
-    figure.add_trace(
-        go.Heatmap(
-            z=100 * grid.values,
-            zmin=100 * min(grid.low, grid.high),
-            zmax=100 * max(grid.low, grid.high),
-            colorscale=[[k / (len(CIVIDIS) - 1), colour] for k, colour in enumerate(CIVIDIS)],
-            reversescale=grid.low > grid.high,
-            showscale=False,
-            xgap=2,
-            ygap=2,
-            hoverongaps=False,
-            customdata=[[name] * len(across) for name in grid.rows],
-            hovertemplate="%{customdata}, severity %{x}: %{z:.1f} %<extra></extra>",
-        )
+    figure.add_heatmap(
+        z=100 * grid.values,
+        zmin=100 * min(grid.low, grid.high),
+        zmax=100 * max(grid.low, grid.high),
+        colorscale=[[k / (len(CIVIDIS) - 1), colour] for k, colour in enumerate(CIVIDIS)],
+        reversescale=grid.low > grid.high,
+        showscale=False,
+        xgap=2,
+        ygap=2,
+        hoverongaps=False,
+        customdata=[[name] * len(across) for name in grid.rows],
+        hovertemplate="%{customdata}, severity %{x}: %{z:.1f} %<extra></extra>",
     )
     cells = [(x, y, v) for y, row in enumerate(grid.values.tolist()) for x, v in enumerate(row)]
     known = [cell for cell in cells if np.isfinite(cell[2])]
     for bright in (False, True):
         of_side = [cell for cell in known if (_luminance(grid, cell[2]) >= DARK) == bright]
-        figure.add_trace(
-            go.Scatter(
-                x=[x for x, _, _ in of_side],
-                y=[y for _, y, _ in of_side],
-                text=[f"{100 * value:.0f}" for _, _, value in of_side],
-                mode="text",
-                textfont={"size": 11.5, "color": "#000000" if bright else "#FFFFFF"},
-                hoverinfo="skip",
-                showlegend=False,
-            )
+        figure.add_scatter(
+            x=[x for x, _, _ in of_side],
+            y=[y for _, y, _ in of_side],
+            text=[f"{100 * value:.0f}" for _, _, value in of_side],
+            mode="text",
+            textfont={"size": 11.5, "color": "#000000" if bright else "#FFFFFF"},
+            hoverinfo="skip",
+            showlegend=False,
         )
     return figure
 

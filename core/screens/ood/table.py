@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from core.metrics.records import Score
 from core.ood.scores import SCORES
 from core.published import PublishedNumber
+from core.screens.kit.numbers import MINUS
 from core.screens.kit.records import Cell, CellWords, Column, ScoreRow, Table
 from core.screens.kit.run_marks import RunMark
 from core.screens.ood.words import SetName, share_span
@@ -66,7 +67,7 @@ def caption(lines: Sequence[SetRow]) -> str:
 
 def heads(lines: Sequence[SetRow]) -> tuple[str, ...]:
     """Return the heads of the table; columns that would be empty are left out."""
-    last = (DIFFERENCE,) if _compared(lines) else ()
+    last = (DIFFERENCE,) if any(line.difference or line.why for line in lines) else ()
     return ("Set and run", *(head for _, _, head in _columns(lines)), *last)
 
 
@@ -81,30 +82,40 @@ def _columns(lines: Sequence[SetRow]) -> list[tuple[str, bool, str]]:
     return columns
 
 
-def _compared(lines: Sequence[SetRow]) -> bool:
-    return any(line.difference or line.why for line in lines)
-
-
 def rows(lines: Sequence[SetRow], chosen: tuple[str, bool]) -> tuple[ScoreRow, ...]:
     """Return the rows, those of the papers under the run that they correspond to.
 
     `chosen` is the score that the page shows, and whether after the temperature.
     """
-    columns, compared = _columns(lines), _compared(lines)
+    columns, compared = _columns(lines), DIFFERENCE in heads(lines)
     several = len({line.run for line in lines}) > 1  # one is named over the page
     score_rows: list[ScoreRow] = []
     for line in lines:
-        cells = [
-            _cell((line.after if after else line.as_read).get(key)) for key, after, _ in columns
-        ]
+        cells = []
+        for key, after, _ in columns:
+            score = (line.after if after else line.as_read).get(key)
+            if score is None or score.value is None:
+                cells.append(CellWords("–"))
+            else:
+                cells.append(CellWords(f"{score.value:.3f}", share_span(score)))
         strong = {i for i, (key, after, _) in enumerate(columns) if (key, after) == chosen}
         ties: set[int] = set()
+        difference = line.difference
         if compared:
-            cells.append(_difference(line))
-            difference = line.difference
-            if difference and difference.low is not None and difference.high is not None:
+            if (
+                difference is None
+                or difference.value is None
+                or difference.low is None
+                or difference.high is None
+            ):
+                why = line.why or (difference.reason if difference else "")
+                cells.append(CellWords("–", reason=why))
+            else:
                 tie = difference.low <= 0.0 <= difference.high
                 (ties if tie else strong).add(len(columns))
+                span = f"{difference.low:+.3f} to {difference.high:+.3f}".replace("-", MINUS)
+                value = f"{difference.value:+.3f}".replace("-", MINUS)
+                cells.append(CellWords("tie" if tie else value, span))
         fitted = "" if line.temperature is None else f"T = {line.temperature:.2f}"
         score_rows.append(
             ScoreRow(
@@ -116,48 +127,21 @@ def rows(lines: Sequence[SetRow], chosen: tuple[str, bool]) -> tuple[ScoreRow, .
                 ties=frozenset(ties),
             )
         )
-        score_rows += _paper_rows(line, columns, compared=compared)
+        # A row for each paper and loss that corresponds to the run; entropy alone
+        by_source: dict[tuple[str, str], dict[bool, PublishedNumber]] = {}
+        for row in line.printed:
+            by_source.setdefault((row.source, row.method), {})[row.posthoc == "ts"] = row
+        for (source, _), by_temperature in by_source.items():
+            cells = [CellWords("")] * (len(columns) + compared)
+            for i, (key, after, _) in enumerate(columns):
+                number = by_temperature.get(after) if key == "entropy" else None
+                if number is not None:
+                    digits = f"{number.value:.{number.digits + 2}f}"
+                    cells[i] = CellWords(digits, reason=number.note)
+            score_rows.append(
+                ScoreRow(name=source, cells=tuple(cells), notes=(PRINTED,), shaded=True)
+            )
     return tuple(score_rows)
-
-
-def _paper_rows(
-    line: SetRow, columns: Sequence[tuple[str, bool, str]], *, compared: bool
-) -> list[ScoreRow]:
-    """Return a row for each paper and loss that corresponds to the run; entropy alone."""
-    by_source: dict[tuple[str, str], dict[bool, PublishedNumber]] = {}
-    for row in line.printed:
-        by_source.setdefault((row.source, row.method), {})[row.posthoc == "ts"] = row
-    rows = []
-    for (source, _), by_temperature in by_source.items():
-        cells = []
-        for key, after, _ in columns:
-            number = by_temperature.get(after) if key == "entropy" else None
-            digits = "" if number is None else f"{number.value:.{number.digits + 2}f}"
-            cells.append(CellWords(digits, reason="" if number is None else number.note))
-        if compared:
-            cells.append(CellWords(""))
-        rows.append(ScoreRow(name=source, cells=tuple(cells), notes=(PRINTED,), shaded=True))
-    return rows
-
-
-def _cell(score: Score | None) -> CellWords:
-    if score is None or score.value is None:
-        return CellWords("–")
-    return CellWords(f"{score.value:.3f}", share_span(score))
-
-
-def _difference(line: SetRow) -> CellWords:
-    difference = line.difference
-    if (
-        difference is None
-        or difference.value is None
-        or difference.low is None
-        or difference.high is None
-    ):
-        return CellWords("–", reason=line.why or (difference.reason if difference else ""))
-    tie = difference.low <= 0.0 <= difference.high
-    span = f"{difference.low:+.3f} to {difference.high:+.3f}".replace("-", "\u2212")
-    return CellWords("tie" if tie else f"{difference.value:+.3f}".replace("-", "\u2212"), span)
 
 
 def table(lines: Sequence[SetRow]) -> Table:

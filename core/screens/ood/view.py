@@ -218,15 +218,12 @@ def at_thresholds(
     edges, log = edges_of(separation, judged.score)
     tallies = counts_of(separation, thresholds_at(separation, alarms))
     heads = (with_row_noun("Of these pictures"), *PLAIN_HEADS) if plain else COUNT_HEADS
-    effective = (
-        () if separation.members is None else effective_sizes(separation)
-    )  # rows count once, or not
     return [
         AtThreshold(
             alarms=share,
             tally=tally,
             sentence=sentence(name, judged, tally, effects, plain=plain),
-            counts=_count_table(named, name, tally, judged, heads, effective),
+            counts=_count_table(named, name, tally, judged, heads),
             line=line_at(edges, tally.threshold, log=log),
             spot=spot_at(point := OperatingPoint(tally.false_alarms, 1.0 - tally.missed)),
             written=percent(share),
@@ -256,10 +253,11 @@ def _count_table(
     tally: Counts,
     judged: ScoreSeparation,
     heads: Sequence[str],
-    effective: Sequence[float],
 ) -> ScoreTable:
     """Return what the threshold does to either set; the file says what their rows are worth."""
     corner, *page_heads = heads
+    # Only where rows do not count once
+    effective = () if judged.separation.members is None else effective_sizes(judged.separation)
     ns = (judged.separation.n_in, judged.separation.n_out)
     sides = (
         (named.split, "in-distribution", tally.flagged_in, tally.passed_in),
@@ -357,23 +355,14 @@ def _density_card(
         log=log,
         colour=curve.mark.colour,
     )
-    table = Table(
-        (
-            Column("low", "from", "number"),
-            Column("high", "to", "number"),
-            Column("in_distribution", f"{named.split} (in-distribution)", "weight"),
-            Column("out_of_distribution_positive", f"{name.label} (positive)", "weight"),
-        ),
-        tuple(
-            zip(
-                edges[:-1].tolist(),
-                edges[1:].tolist(),
-                inside.tolist(),
-                outside.tolist(),
-                strict=True,
-            )
-        ),
+    columns = (
+        Column("low", "from", "number"),
+        Column("high", "to", "number"),
+        Column("in_distribution", f"{named.split} (in-distribution)", "weight"),
+        Column("out_of_distribution_positive", f"{name.label} (positive)", "weight"),
     )
+    drawn = (edges[:-1], edges[1:], inside, outside)
+    rows = tuple(zip(*(column.tolist() for column in drawn), strict=True))
     return FigureCard(
         key="density",
         title=title,
@@ -384,6 +373,6 @@ def _density_card(
         f"Above {three(counts.threshold)} are flagged: "
         f"{weight(counts.flagged_in)} and {weight(counts.flagged_out)} of them"
         f"{' by weight' if separation.weighted else ''}.",
-        table=table,
+        table=Table(columns, rows),
         caption=caption,
     )

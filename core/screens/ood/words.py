@@ -104,40 +104,33 @@ def sentence(
     Of shifted images, how often the answers are right and how sure they are, `effects` beside
     those of the intact ones; of others, how many of a hundred the model is as sure of.
     """
+    things, before = name.called(plain=plain), ""
     if effects is None:
-        first, before = _alike(name, counts, plain=plain), ""
+        times, alarms = in_hundred(counts.missed), in_hundred(counts.false_alarms)
+        ordinary = with_row_noun("ordinary pictures" if plain else "in-distribution images")
+        pass_ = "passes" if singular(times) else "pass"
+        first = f"{times} in 100 {things} {pass_} the alarm that flags {alarms} in 100 {ordinary}."
+    elif plain:
+        right, says, right_before, says_before = (
+            in_hundred(share)
+            for effect in effects
+            for share in (effect.accuracy, effect.confidence)
+        )
+        first = f"Of 100 {name.things} it is right on {right} and expects to be right on {says}."
+        before = (
+            f"Of 100 ordinary pictures it is right on {right_before} and expects {says_before}."
+        )
     else:
-        first = _right_and_sure(name, effects[0], plain=plain)
-        before = _intact(effects[1], plain=plain)
+        shifted, intact = effects
+        span = points_span(shifted.accuracy, shifted.low, shifted.high)
+        first = (
+            f"On {things}, accuracy is {percent(shifted.accuracy)} ({span}) and mean confidence "
+            f"{percent(shifted.confidence)}."
+        )
+        before = f"On intact images: {percent(intact.accuracy)} and {percent(intact.confidence)}."
     threshold = "" if plain or effects is None else threshold_words(name, counts)
     second = (before, threshold, "" if plain else worth_words(judged))
     return Sentence((Phrase(first),), " ".join(filter(None, second)))
-
-
-def _alike(name: SetName, counts: Counts, *, plain: bool) -> str:
-    times, things = in_hundred(counts.missed), name.called(plain=plain)
-    alarms = in_hundred(counts.false_alarms)
-    ordinary = with_row_noun("ordinary pictures" if plain else "in-distribution images")
-    pass_ = "passes" if singular(times) else "pass"
-    return f"{times} in 100 {things} {pass_} the alarm that flags {alarms} in 100 {ordinary}."
-
-
-def _right_and_sure(name: SetName, effect: ShiftEffect, *, plain: bool) -> str:
-    if plain:
-        right, says = in_hundred(effect.accuracy), in_hundred(effect.confidence)
-        return f"Of 100 {name.things} it is right on {right} and expects to be right on {says}."
-    span = points_span(effect.accuracy, effect.low, effect.high)
-    return (
-        f"On {name.called(plain=False)}, accuracy is {percent(effect.accuracy)} ({span}) and mean "
-        f"confidence {percent(effect.confidence)}."
-    )
-
-
-def _intact(effect: ShiftEffect, *, plain: bool) -> str:
-    if plain:
-        right, says = in_hundred(effect.accuracy), in_hundred(effect.confidence)
-        return f"Of 100 ordinary pictures it is right on {right} and expects {says}."
-    return f"On intact images: {percent(effect.accuracy)} and {percent(effect.confidence)}."
 
 
 def share_span(score: Score) -> str:
@@ -264,7 +257,6 @@ def icon_arrays(name: SetName, counts: Counts) -> tuple[HundredRows, HundredRows
     return (
         HundredRows(f"{flagged} in 100 {name.things}", round(100 * (1.0 - counts.missed))),
         HundredRows(
-            f"{false} in 100 ordinary {things}, by mistake",
-            round(100 * counts.false_alarms),
+            f"{false} in 100 ordinary {things}, by mistake", round(100 * counts.false_alarms)
         ),
     )

@@ -1,6 +1,6 @@
 """The landscape over gamma and temperature, and the reliability diagram at a temperature."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import plotly.graph_objects as go
@@ -40,91 +40,41 @@ def landscape(surface: Landscape, line: Float, theme: Theme) -> go.Figure:
     """
     settings = layout(theme, HEIGHT)
     settings["margin"] = {"l": 56, "r": 20, "t": 14, "b": 46}
-    ends = np.log10(surface.temperatures[[0, -1]]).tolist()
     settings["xaxis"] = axis(
         theme,
         "Temperature T",
         type="log",
-        range=ends,
+        range=np.log10(surface.temperatures[[0, -1]]).tolist(),
         tickvals=TICKS,
         ticktext=[f"{tick:g}" for tick in TICKS],
         showgrid=False,
     )
-    settings["yaxis"] = axis(
-        theme,
-        "Focal map γ",
-        range=[float(surface.gammas[0]), float(surface.gammas[-1])],
-        showgrid=False,
-    )
-    settings["annotations"] = _annotations(surface, line, theme)
-    figure = go.Figure(layout=settings)
-    figure.add_trace(_heatmap(surface, theme))
-    figure.add_hline(y=0, line={"color": "#FFFFFF", "width": 1.2, "dash": "dot"})
-    for width, colour in ((5, "#FFFFFF"), (2, "#000000")):
-        figure.add_trace(
-            go.Scatter(
-                x=line,
-                y=GAMMAS,
-                name="best T for each γ",
-                mode="lines",
-                line={"color": colour, "width": width},
-                hovertemplate="γ = %{y}: best T = %{x:.2f}<extra></extra>",
-            )
-        )
-    figure.add_trace(
-        go.Scatter(
-            x=[surface.best.temperature],
-            y=[surface.best.gamma],
-            name="best",
-            mode="markers",
-            marker={"size": 12, "color": "#FFFFFF", "line": {"color": "#000000", "width": 2.5}},
-            hovertemplate=f"{_place(surface)}<extra></extra>",
-        )
-    )
-    return figure
-
-
-def _annotations(surface: Landscape, line: Float, theme: Theme) -> list[dict[str, Any]]:
-    """Name the best place and the line where there is room, and the plain temperatures."""
+    gammas = [float(surface.gammas[0]), float(surface.gammas[-1])]
+    settings["yaxis"] = axis(theme, "Focal map γ", range=gammas, showgrid=False)
+    # Names of the best place and the line where there is room, and of the plain temperatures, which
+    # can be read on any colour of the map
     best = surface.best
-    right = best.temperature < WORDS_LEFT_FROM
-    at_best = {
-        "x": np.log10(best.temperature),
-        "y": best.gamma,
-        "xshift": 12 if right else -12,
-        "xanchor": "left" if right else "right",
-    }
-    at_line = {
-        "x": np.log10(min(line[-4], surface.temperatures[-1])),
-        "y": GAMMAS[-4],
-        "xshift": -10,
-        "xanchor": "right",
-    }
+    place = f"best: T = {best.temperature:.2f}, γ = {best.gamma:.2f}".replace("-", MINUS)
+    ends = np.log10([best.temperature, min(line[-4], surface.temperatures[-1])])
+    right = {"xshift": 12, "xanchor": "left"}
+    left = {"xshift": -12, "xanchor": "right"}
     words = [
-        _word(theme, _place(surface)) | at_best,
-        _word(theme, "best T for each γ") | at_line,
+        {"text": place, "x": ends[0], "y": best.gamma}
+        | (right if best.temperature < WORDS_LEFT_FROM else left),
+        {"text": "best T for each γ", "x": ends[1], "y": GAMMAS[-4]} | left | {"xshift": -10},
     ]
     if abs(best.gamma) > CLOSE:
-        left = {
-            "x": np.log10(surface.temperatures[0]),
-            "y": 0,
-            "xanchor": "left",
-            "yanchor": "middle",
-        }
-        words.append(_word(theme, "temperature scaling: γ = 0") | left)
-    return words
-
-
-def _place(surface: Landscape) -> str:
-    best = surface.best
-    return f"best: T = {best.temperature:.2f}, γ = {best.gamma:.2f}".replace("-", MINUS)
-
-
-def _heatmap(surface: Landscape, theme: Theme) -> go.Heatmap:
+        start = {"x": np.log10(surface.temperatures[0]), "y": 0, "yanchor": "middle"}
+        words.append({"text": "temperature scaling: γ = 0", "xanchor": "left"} | start)
+    box = {"showarrow": False, "bgcolor": theme.paper, "opacity": 0.9, "borderpad": 3}
+    box["font"] = {"size": 12.5, "color": theme.ink}
+    settings["annotations"] = [box | annotation for annotation in words]
+    figure = go.Figure(layout=settings)
     above = excess(surface)
     low = -1.0 if surface.objective != "nll" else 0.0
     ticks = [k for k in range(-1, 6) if low <= k <= low + DECADES]
-    return go.Heatmap(
+    title = {"text": f"above best,<br>{unit(surface)}", "font": {"size": 12.5, "color": theme.ink}}
+    figure.add_heatmap(
         x=surface.temperatures,
         y=surface.gammas,
         z=np.log10(np.maximum(above, 1e-9)),
@@ -134,10 +84,7 @@ def _heatmap(surface: Landscape, theme: Theme) -> go.Heatmap:
         colorscale="Cividis",
         reversescale=True,
         colorbar={
-            "title": {
-                "text": f"above best,<br>{unit(surface)}",
-                "font": {"size": 12.5, "color": theme.ink},
-            },
+            "title": title,
             "tickvals": ticks,
             "ticktext": [f"{10.0**k:g}" for k in ticks],
             "tickfont": {"size": 12, "color": theme.quiet},
@@ -147,18 +94,25 @@ def _heatmap(surface: Landscape, theme: Theme) -> go.Heatmap:
         hovertemplate="γ = %{y}, T = %{x:.2f}<br>%{customdata:.3~g} "
         f"{unit(surface)} above the best<extra></extra>",
     )
-
-
-def _word(theme: Theme, text: str) -> dict[str, Any]:  # Any: plotly's settings
-    """Return words that can be read on any colour of the map."""
-    return {
-        "text": text,
-        "showarrow": False,
-        "bgcolor": theme.paper,
-        "opacity": 0.9,
-        "borderpad": 3,
-        "font": {"size": 12.5, "color": theme.ink},
-    }
+    figure.add_hline(y=0, line={"color": "#FFFFFF", "width": 1.2, "dash": "dot"})
+    for width, colour in ((5, "#FFFFFF"), (2, "#000000")):
+        figure.add_scatter(
+            x=line,
+            y=GAMMAS,
+            name="best T for each γ",
+            mode="lines",
+            line={"color": colour, "width": width},
+            hovertemplate="γ = %{y}: best T = %{x:.2f}<extra></extra>",
+        )
+    figure.add_scatter(
+        x=[best.temperature],
+        y=[best.gamma],
+        name="best",
+        mode="markers",
+        marker={"size": 12, "color": "#FFFFFF", "line": {"color": "#000000", "width": 2.5}},
+        hovertemplate=f"{place}<extra></extra>",
+    )
+    return figure
 
 
 def dots_at(step: TemperatureStep) -> dict[str, list[float]]:

@@ -15,6 +15,7 @@ from core.screens.kit.differences import (
     HEADS,
     IN_POINTS,
     NamedRun,
+    better,
     drawn_words,
     level_words,
     value_kind,
@@ -22,15 +23,8 @@ from core.screens.kit.differences import (
 from core.screens.kit.differences import name as metric_name
 from core.screens.kit.forms import Kind
 from core.screens.kit.methods import parameters
-from core.screens.kit.numbers import count, holding, percent, points, span, three
-from core.screens.kit.records import (
-    Cell,
-    Column,
-    FigureCard,
-    Phrase,
-    Sentence,
-    Table,
-)
+from core.screens.kit.numbers import count, finite, holding, percent, points, span, three
+from core.screens.kit.records import Cell, Column, FigureCard, Phrase, Sentence, Table
 from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.sentences import plain_shares
@@ -44,13 +38,7 @@ from core.screens.kit.tables import (
     with_ends,
 )
 from core.screens.kit.text import safe, short
-from core.screens.posthoc.figures import (
-    dots_at,
-    excess,
-    landscape,
-    unit,
-    walk_diagram,
-)
+from core.screens.posthoc.figures import dots_at, excess, landscape, unit, walk_diagram
 from core.screens.posthoc.words import (
     CHANCE,
     NAMES,
@@ -62,6 +50,7 @@ from core.screens.posthoc.words import (
     plain_sentence,
     sentence,
 )
+from core.studies.fitted_temperature import ConfidentAnswers, InnateCalibration
 from core.studies.posthoc import NONE, Fit, MethodReport, PosthocRows
 from core.studies.temperatures import TemperatureStep, TemperatureWalk
 
@@ -98,10 +87,7 @@ class PosthocView:
 
 
 def posthoc_view(
-    named: NamedRun,
-    parts: PosthocRows,
-    fits: Sequence[Fit],
-    judged: Mapping[str, MethodReport],
+    named: NamedRun, parts: PosthocRows, fits: Sequence[Fit], judged: Mapping[str, MethodReport]
 ) -> PosthocView:
     """Return the view of one run.
 
@@ -136,21 +122,26 @@ def posthoc_view(
             f"Paired differences: {level_words(none.level)}, {count(int(str(resamples)))} "
             f"resamples of {drawn_words(differences)}. Tie: the interval includes zero."
         )
-    caption = " ".join(texts)
+    n_fit, n_test = count(parts.n_fit), count(parts.n_test)
+    on = f"Fitted on {n_fit} {with_row_noun('images')} of {parts.fit_name}, reported on"
+    eyebrow = f"{on} {n_test} of {parts.test_name}"
+    if parts.cut is not None:
+        eyebrow = f"{on} the other {n_test} (seed {parts.cut[1]})"
+    elif parts.same_rows:
+        both = f"{parts.fit_name} and {parts.test_name}"
+        of = parts.test_name if parts.fit_name == parts.test_name else both
+        eyebrow = f"Fitted and reported on the same {n_test} {with_row_noun('images')} of {of}"
     return PosthocView(
-        eyebrow=_eyebrow(parts),
+        eyebrow=eyebrow,
         sentence=_over_same_rows(sentence(judged, none, refused), parts),
         diagrams=_diagrams(named, by_method, judged),
         table=_table(fits, judged, none, ts),
-        caption=caption,
+        caption=" ".join(texts),
     )
 
 
 def plain_view(
-    named: NamedRun,
-    parts: PosthocRows,
-    fits: Sequence[Fit],
-    judged: Mapping[str, MethodReport],
+    named: NamedRun, parts: PosthocRows, fits: Sequence[Fit], judged: Mapping[str, MethodReport]
 ) -> PosthocView:
     """Return the view in plain words: how often right, how far off, before and after."""
     full = posthoc_view(named, parts, fits, judged)
@@ -167,15 +158,17 @@ def plain_view(
         )
         for name, row in zip(names, full.table.rows, strict=False)
     )
-    before_after = [
-        (
-            PLAIN_TITLES[name == best],
-            "",
-            _plain_card(PLAIN_TITLES[name == best], judged[name], card),
-        )
-        for name, (_, _, card) in zip(names, full.diagrams, strict=False)
-        if name in (NONE, best)
-    ]
+    before_after = []
+    for name, (_, _, card) in zip(names, full.diagrams, strict=False):
+        if name not in (NONE, best):
+            continue
+        title, audit = PLAIN_TITLES[name == best], judged[name].compared.audit
+        of, says, right = plain_shares(audit.main)
+        outcome = f"is right {right} times" if audit.main.target is None else f"{right} came true"
+        text = f"{title}: on average it says {says} in {of}, and {outcome}."
+        n = f"n = {count(audit.n)}"
+        plain = replace(card, title=title, explanation="", alt=text, caption=n)
+        before_after.append((title, "", plain))
     return PosthocView(
         eyebrow=full.eyebrow,
         sentence=_over_same_rows(plain_sentence(judged, none, fits), parts),
@@ -188,22 +181,6 @@ def plain_view(
     )
 
 
-def _plain_card(title: str, report: MethodReport, card: FigureCard) -> FigureCard:
-    """Return a diagram with title and text without jargon."""
-    main = report.compared.audit.main
-    of, says, right = plain_shares(main)
-    outcome = f"is right {right} times" if main.target is None else f"{right} came true"
-    text = f"{title}: on average it says {says} in {of}, and {outcome}."
-    return replace(
-        card, title=title, explanation="", alt=text, caption=f"n = {count(report.compared.audit.n)}"
-    )
-
-
-def _name(parts: PosthocRows) -> str:
-    both = f"{parts.fit_name} and {parts.test_name}"
-    return parts.test_name if parts.fit_name == parts.test_name else both
-
-
 def _over_same_rows(sentence: Sentence, parts: PosthocRows) -> Sentence:
     """Put into the headline that every correction is flattered, where it is."""
     if not parts.same_rows:
@@ -211,38 +188,16 @@ def _over_same_rows(sentence: Sentence, parts: PosthocRows) -> Sentence:
     return replace(sentence, parts=(Phrase(with_row_noun(SAME_ROWS), "over"), *sentence.parts))
 
 
-def _eyebrow(parts: PosthocRows) -> str:
-    rows = with_row_noun("images")
-    if parts.cut is not None:
-        return (
-            f"Fitted on {count(parts.n_fit)} {rows} of {parts.fit_name}, reported on the other "
-            f"{count(parts.n_test)} (seed {parts.cut[1]})"
-        )
-    if parts.same_rows:
-        return f"Fitted and reported on the same {count(parts.n_test)} {rows} of {_name(parts)}"
-    return (
-        f"Fitted on {count(parts.n_fit)} {rows} of {parts.fit_name}, reported on "
-        f"{count(parts.n_test)} of {parts.test_name}"
-    )
-
-
-def _metrics(judged: Mapping[str, MethodReport]) -> tuple[str, ...]:
-    """Return the metrics shown: the usual ones, and what the methods were fitted by."""
-    known = judged[NONE].compared.audit.main.metrics
-    return (*PAIRED, *(metric for metric in ON_REQUEST if metric in known))
-
-
 def _table(
-    fits: Sequence[Fit],
-    judged: Mapping[str, MethodReport],
-    none: Comparison,
-    ts: Comparison | None,
+    fits: Sequence[Fit], judged: Mapping[str, MethodReport], none: Comparison, ts: Comparison | None
 ) -> ScoreTable:
     """Return every score and every difference from none; what refused is on the page alone.
 
     Where there is a temperature the page shows differences in ECE from it as well.
     """
-    metrics = _metrics(judged)
+    # The usual metrics, and what the methods were fitted by
+    audited = judged[NONE].compared.audit.main.metrics
+    metrics = (*PAIRED, *(metric for metric in ON_REQUEST if metric in audited))
     by_method = {fit.method: fit for fit in fits}
     comparisons = [none] if ts is None else [none, ts]
     rows = [
@@ -260,11 +215,16 @@ def _table(
         first.append(PageColumn(FROM_TS, "Against temperature, points", "points"))
     first.append(PageColumn("answers_changed", "Answers changed", "count"))
     shown = (*first, *scores.values())
-    rows += [_refused(fit, shown) for fit in fits if fit.calibrator is None]
-    return ScoreTable("Method", shown, _columns(metrics), tuple(rows))
-
-
-def _columns(metrics: Sequence[str]) -> tuple[Column, ...]:
+    rows += [
+        TableRow(
+            name=NAMES[fit.method],
+            cells={column.key: None for column in shown},
+            notes=(f"not fitted: {fit.refusal}",),
+            in_file=False,
+        )
+        for fit in fits
+        if fit.calibrator is None
+    ]
     columns = [Column("method", "method"), Column("parameters", "parameters")]
     for metric in metrics:
         kind: Kind = "share" if metric in IN_POINTS else "number"
@@ -272,7 +232,7 @@ def _columns(metrics: Sequence[str]) -> tuple[Column, ...]:
             columns += [Column(f"{key}{end}", key, kind) for end in ("", "_low", "_high")]
     columns.append(Column("ece_floor_q95", "ece, noise floor, 95th percentile", "share"))
     columns.append(Column("answers_changed", "answers changed", "count"))
-    return tuple(columns)
+    return ScoreTable("Method", shown, tuple(columns), tuple(rows))
 
 
 def _row(
@@ -306,15 +266,6 @@ def _row(
         cells=cells,
         notes=("as read" if fit is None else parameters(fit), message),
         shaded=name == "ts",
-    )
-
-
-def _refused(fit: Fit, shown: Sequence[PageColumn]) -> TableRow:
-    return TableRow(
-        name=NAMES[fit.method],
-        cells={column.key: None for column in shown},
-        notes=(f"not fitted: {fit.refusal}",),
-        in_file=False,
     )
 
 
@@ -558,3 +509,88 @@ def walk_card(walk: TemperatureWalk, at: TemperatureStep, named: NamedRun) -> Fi
             f"File digest {named.digest[:8]}."
         ),
     )
+
+
+INNATE_SHOWN = (
+    PageColumn("temperature", "T", "number"),
+    PageColumn("ece_before", "ECE as read, %", "unsigned_points"),
+    PageColumn("ece_after", "ECE after T, %", "unsigned_points"),
+    PageColumn("ece_difference", "Temperature gap, points", "points"),
+    PageColumn("s99_share_before", "Sure answers as read, %", "unsigned_points"),
+    PageColumn("s99_share_after", "Sure answers after T, %", "unsigned_points"),
+)
+INNATE_COLUMNS = (
+    Column("run", "run"),
+    Column("temperature", "T", "number"),
+    *(
+        Column(f"{key}{end}", key, "share")
+        for key in ("ece_before", "ece_after", "ece_difference")
+        for end in ("", "_low", "_high")
+    ),
+    *(
+        Column(f"ece_{when}_floor_q95", f"ece {when}, noise floor, 95th percentile", "share")
+        for when in ("before", "after")
+    ),
+    *(
+        Column(f"s99_{key}_{when}", f"s99 {key} {when}", "share")
+        for when in ("before", "after")
+        for key in ("share", "accuracy")
+    ),
+)
+INNATE_CAPTION = (
+    "A run that training has calibrated needs a T near 1, and temperature scaling changes little. "
+    "Temperature gap: ECE after minus before, paired, on the same resamples; tie: the interval "
+    "includes zero. Chance: the 95th percentile of the ECE that a calibrated model would show. "
+    "Sure answers: those with a confidence of 99 % or more (|S99|), in small type how many of them "
+    "are right. T is fitted by NLL on each run's own fitting rows."
+)
+NEAR = 0.1  # of 1: a temperature that changes a confidence of 90 % by less than a point
+
+
+def innate_table(runs: Sequence[tuple[str, RunMark, InnateCalibration]]) -> ScoreTable:
+    """Return a row for each run: its name, its badge and its calibration."""
+    rows = []
+    for name, mark, calibration in runs:
+        near = abs(calibration.temperature - 1.0) <= NEAR
+        note = "at its bound" if calibration.at_bound else "near 1" if near else ""
+        cells = {
+            "run": name,
+            "temperature": Estimate(calibration.temperature, note=note),
+            **with_ends("ece_difference", difference_cell(calibration.gap)),
+            **_when("before", calibration.before, calibration.sure_before),
+            **_when("after", calibration.after, calibration.sure_after),
+        }
+        rows.append(TableRow(name=name, mark=mark, cells=cells))
+    return ScoreTable("Run", INNATE_SHOWN, INNATE_COLUMNS, tuple(rows))
+
+
+def _when(when: str, judged: MethodReport, sure: ConfidentAnswers) -> dict[str, Estimate | Cell]:
+    """Return the cells of a run as read, or after its temperature."""
+    main = judged.compared.audit.main
+    right = f"{percent(sure.accuracy)} right" if sure.share else "none"
+    return {
+        **with_ends(f"ece_{when}", estimate(main.metrics["ece"], note=explained(judged, CHANCE))),
+        f"ece_{when}_floor_q95": main.noise_floor["ece"].q95,
+        f"s99_share_{when}": Estimate(finite(sure.share), note=right),
+        f"s99_accuracy_{when}": finite(sure.accuracy),
+    }
+
+
+def innate_summary(runs: Mapping[str, InnateCalibration]) -> str:
+    """Return one sentence: which runs need no temperature.
+
+    That none is calibrated is said only where a temperature lowers the error of every run beyond
+    chance: a T that is fitted on few rows lies away from 1 by chance.
+    """
+    near = [
+        name for name, calibration in runs.items() if abs(calibration.temperature - 1.0) <= NEAR
+    ]
+    if not near:
+        if all(better(calibration.gap) for calibration in runs.values()):
+            return "None of these runs has a T near 1: none is calibrated by its training alone."
+        return (
+            "None of these runs has a T near 1; where the temperature gap is a tie, that could be "
+            "chance."
+        )
+    listed = ", ".join(f"“{name}”" for name in near)
+    return f"T is near 1 for {listed}: calibrated by training, as far as a temperature can tell."

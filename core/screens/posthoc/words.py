@@ -118,46 +118,33 @@ def sentence(
         return _none_helps(errors, differences, judged, comparison)
     best = min(_preferred(helping, judged, comparison) or helping, key=errors.__getitem__)
     size, interval = size_words(differences[best])
+    of = f" of “{comparison.event}”" if comparison.event else ""
+    takes = f"{IN_SENTENCE[best]} takes the calibration error{of} from {_before(errors, best)}"
     parts = (
-        Phrase(
-            _capital(
-                f"{IN_SENTENCE[best]} takes the calibration error{_whose(comparison.event)} from "
-                f"{_before(errors, best)}"
-            )
-        ),
+        Phrase(_capital(takes)),
         Phrase(f", a drop of {size}{interval}"),
         Phrase(_answers_cost(best, judged, comparison, kept="")),
         Phrase(explained(judged[best], ALONE)),
     )
-    others = _others(best, judged, names)
+    # How the other methods do against the best of those that keep the answers
+    against = compare([judged[name].compared for name in names], names, names.index(best))
+    rest = {
+        name: by_metric["ece"]
+        for name, by_metric in zip(names, against.differences, strict=True)
+        if by_metric and name != NONE
+    }
+    ties = [name for name, difference in rest.items() if difference.tie]
+    higher = [name for name, difference in rest.items() if worse(difference)]
+    clauses = [f"{_listed(ties)} {_verb(ties, 'is', 'are')} tied with it"] if ties else []
+    clauses += [
+        f"{IN_SENTENCE[name]} goes lower{_changing(judged[name], judged[NONE])}"
+        for name, difference in rest.items()
+        if better(difference)
+    ]
+    if higher:
+        clauses.append(f"{_listed(higher)} {_verb(higher, 'stays', 'stay')} higher")
+    others = f"{_capital('; '.join(clauses))}." if clauses else ""
     return Sentence(parts, f"{others} {_cost(best, judged, comparison)}".strip())
-
-
-def _unlike_classes(best: str, judged: Mapping[str, MethodReport]) -> str:
-    """Return the classes that a method leaves off, where the mean does not tell of them.
-
-    What they were before shows where it moves errors between classes.
-    """
-    classes, before = (
-        judged[name].compared.audit.headline.verdict.classes for name in (best, NONE)
-    )
-    if not classes:
-        return ""
-    was = ", ".join(f"“{cell.name}” {points(cell.gap, signed=True)}" for cell in before[:NAMED])
-    # of a risk it would move all answers alike, as what was tried does
-    tried = VECTOR in judged or _of_risk(judged)
-    mends = "" if tried else f" {_capital(IN_SENTENCE[VECTOR])} may mend that."
-    return (
-        f"By class, furthest off: {classes_words(classes)}"
-        f"{f'; before: {was}' if was else ''}.{mends}"
-    )
-
-
-def _further_off(after: MethodReport, before: MethodReport) -> str:
-    """Return how many classes a method puts further off; empty where it does so to none."""
-    further = after.further_off(before)
-    classes = f"{count(further)} of {count(len(after.classes))} classes"
-    return f"puts {classes} further off" if further else ""
 
 
 def _preferred(
@@ -182,10 +169,6 @@ def _preferred(
         or _of_risk(judged)
         or (unlike and not _cost(name, judged, comparison))
     ]
-
-
-def _whose(event: str) -> str:
-    return f" of “{event}”" if event else ""
 
 
 def _of_risk(judged: Mapping[str, MethodReport]) -> bool:
@@ -265,28 +248,6 @@ def _none_helps(
     second += f" {_cost(best, judged, comparison)}" if best else ""
     second += mended(judged, best)
     return Sentence((Phrase(first),), second.strip())
-
-
-def _others(best: str, judged: Mapping[str, MethodReport], names: Sequence[str]) -> str:
-    """Return how the other methods do against the best of those that keep the answers."""
-    comparison = compare([judged[name].compared for name in names], names, names.index(best))
-    rest = {
-        name: by_metric["ece"]
-        for name, by_metric in zip(names, comparison.differences, strict=True)
-        if by_metric and name != NONE
-    }
-    lower = [name for name, difference in rest.items() if better(difference)]
-    ties = [name for name, difference in rest.items() if difference.tie]
-    higher = [name for name, difference in rest.items() if worse(difference)]
-    clauses = []
-    if ties:
-        clauses.append(f"{_listed(ties)} {_verb(ties, 'is', 'are')} tied with it")
-    clauses += [
-        f"{IN_SENTENCE[name]} goes lower{_changing(judged[name], judged[NONE])}" for name in lower
-    ]
-    if higher:
-        clauses.append(f"{_listed(higher)} {_verb(higher, 'stays', 'stay')} higher")
-    return _capital("; ".join(clauses)) + "." if clauses else ""
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -381,7 +342,22 @@ def plain_sentence(
     if not best:
         return Sentence((Phrase(f"{now}."),), _plain_others(judged, comparison))
     difference = comparison.differences[list(judged).index(best)]["ece"]
-    costs = _cost(best, judged, comparison, plain=True), _unlike_classes(best, judged)
+    # Classes that it leaves off, where the mean does not tell of them. What they were before shows
+    # where it moves errors between classes.
+    classes, before = (
+        judged[name].compared.audit.headline.verdict.classes for name in (best, NONE)
+    )
+    unlike = ""
+    if classes:
+        listed = ", ".join(
+            f"“{cell.name}” {points(cell.gap, signed=True)}" for cell in before[:NAMED]
+        )
+        was = f"; before: {listed}" if listed else ""
+        # of a risk it would move all answers alike, as what was tried does
+        tried = VECTOR in judged or _of_risk(judged)
+        mends = "" if tried else f" {_capital(IN_SENTENCE[VECTOR])} may mend that."
+        unlike = f"By class, furthest off: {classes_words(classes)}{was}.{mends}"
+    costs = _cost(best, judged, comparison, plain=True), unlike
     return Sentence(
         (
             Phrase(f"{now}. A correction brings that to "),
@@ -495,7 +471,9 @@ def _answers_cost(
     And how many classes it puts further off: the mean does not tell of them.
     """
     after, none = judged[best], judged[NONE]
-    further = _further_off(after, none)
+    n_further, further = after.further_off(none), ""
+    if n_further:
+        further = f"puts {count(n_further)} of {count(len(after.classes))} classes further off"
     if not after.changed:
         return f"{kept}{f', but {further}' if further else ''}."
     changed = f"{count(after.changed)} of {_all_answers(none)}{_silenced(after, none, 'gives')}"

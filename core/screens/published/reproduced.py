@@ -32,10 +32,7 @@ OBJECTIVES: Final = {
     "ada_ece": "ECE of equal mass",
     "brier": "Brier score",
 }
-GRIDS: Final = {
-    "komisarenko": ", T = 0.01, 0.02, …, 5.00,",
-    "mukhoti": ", T = 0.1, 0.2, …, 10.0,",
-}
+GRIDS: Final = {"komisarenko": ", T = 0.01, 0.02, …, 5.00,", "mukhoti": ", T = 0.1, 0.2, …, 10.0,"}
 NINE: Final = " nine γ,"
 # By place and metric, a run each; None for one whose numbers are not known yet.
 Repeated = Mapping[tuple[Place, str], Sequence[OwnNumbers | None]]

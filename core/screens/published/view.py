@@ -147,27 +147,22 @@ def _sentence(shown: Sequence[Line], filters: Filters, words: PublishedWords) ->
     in_doubt = f"{_numbers(doubts)} in doubt." if doubts else ""
     if not filters.one_kind:
         source = PAPERS[papers[0]] if len(papers) == 1 else f"{len(papers)} papers"
-        parts = [in_doubt, TO_DRAW]
-        text = f"{_numbers(n)} from {source}."
-    else:
-        sources = []
-        for paper in papers:
-            tables = [t for line in shown if line.training.paper == paper for t in line.tables]
-            sources.append(f"{PAPERS[paper]}, {_tables(tables)}")
-        spread = any(number.std for line in shown for number in line.numbers.values())
-        parts = [f"{'; '.join(sources)}.", in_doubt, DEVIATIONS if spread else NO_INTERVALS]
-        text = _story(shown, filters, words)
-    return Sentence((Phrase(text),), " ".join(filter(None, parts)))
+        first = Phrase(f"{_numbers(n)} from {source}.")
+        return Sentence((first,), " ".join(filter(None, (in_doubt, TO_DRAW))))
+    sources = []
+    for paper in papers:
+        tables = [t for line in shown if line.training.paper == paper for t in line.tables]
+        sources.append(f"{PAPERS[paper]}, {_tables(tables)}")
+    spread = any(number.std for line in shown for number in line.numbers.values())
+    below = [f"{'; '.join(sources)}.", in_doubt, DEVIATIONS if spread else NO_INTERVALS]
 
-
-def _story(shown: Sequence[Line], filters: Filters, words: PublishedWords) -> str:
-    """Return the errors of the baseline and the best of one paper's losses, before and after."""
-    # Lines that are alike: of the paper with the most, of one set, and none in doubt if possible.
-    papers = [line.training.paper for line in shown]
-    alike = [line for line in shown if line.training.paper == max(papers, key=papers.count)]
-    first = alike[0].training
-    alike = [line for line in alike if line.training.ood_dataset == first.ood_dataset]
-    posthoc = "none" if any("none" in line.numbers for line in alike) else first.posthoc
+    # The errors of the baseline and the best of one paper's losses, before and after. Lines that
+    # are alike: of the paper with the most, of one set, and none in doubt if possible.
+    printed = [line.training.paper for line in shown]
+    alike = [line for line in shown if line.training.paper == max(printed, key=printed.count)]
+    top = alike[0].training
+    alike = [line for line in alike if line.training.ood_dataset == top.ood_dataset]
+    posthoc = "none" if any("none" in line.numbers for line in alike) else top.posthoc
     known = [line for line in alike if posthoc in line.numbers]
     alike = [line for line in known if not line.doubts] or known
     # The baseline and the best one, or the best one alone.
@@ -176,12 +171,11 @@ def _story(shown: Sequence[Line], filters: Filters, words: PublishedWords) -> st
     ranked = sorted(alike, key=lambda line: sign * line.numbers[posthoc].value)
     base = next((line for line in ranked if line.training.method in BASELINES), ranked[0])
     named = [base] if base is ranked[0] else [base, ranked[0]]
-
     parts = [f"{NETWORKS[filters.network]} on {DATA[filters.data]}"]
-    if len(set(papers)) > 1:
-        parts.append(PAPERS[first.paper])
-    if first.ood_dataset:
-        parts.append(f"against {SETS[first.ood_dataset]}")
+    if len(papers) > 1:
+        parts.append(PAPERS[top.paper])
+    if top.ood_dataset:
+        parts.append(f"against {SETS[top.ood_dataset]}")
     if posthoc != "none":
         parts.append(words.posthoc[posthoc].lower())
     lead, unit = words.measure(filters.metric)
@@ -189,15 +183,16 @@ def _story(shown: Sequence[Line], filters: Filters, words: PublishedWords) -> st
         f"{amount(line.numbers[posthoc])}{unit} with {in_sentence(line.training.method)}"
         for line in named
     )
-    best, n = "", len({line.training.method for line in alike})
-    if n > 1:
+    best, n_losses = "", len({line.training.method for line in alike})
+    if n_losses > 1:
         sound = " not in doubt" if len(alike) < len(known) else ""
-        best = f", the {'highest' if better else 'lowest'} of {n} {words.variants}{sound}"
+        best = f", the {'highest' if better else 'lowest'} of {n_losses} {words.variants}{sound}"
     after = ""
     if posthoc == "none" and all("ts" in line.numbers for line in named):
         scaled = " and ".join(f"{amount(line.numbers['ts'])}{unit}" for line in named)
         after = f" {words.after}, {scaled}."
-    return f"{', '.join(parts)}: {lead}{amounts}{best}.{after}"
+    story = Phrase(f"{', '.join(parts)}: {lead}{amounts}{best}.{after}")
+    return Sentence((story,), " ".join(filter(None, below)))
 
 
 def _name(line: Line) -> str:
@@ -426,17 +421,15 @@ def dot_plot(rows: Sequence[DotRow], theme: Theme, *, title: str, from_zero: boo
             ],
             "line": {"color": colours, "width": 2},
         }
-        figure.add_trace(
-            go.Scatter(
-                x=values,
-                y=heights,
-                name=row.name,
-                mode="markers",
-                marker=marker,
-                hovertext=[f"<b>{safe(row.name)}</b><br>{safe(dot.words)}" for dot in row.dots],
-                hovertemplate="%{hovertext}<extra></extra>",
-                cliponaxis=False,
-            )
+        figure.add_scatter(
+            x=values,
+            y=heights,
+            name=row.name,
+            mode="markers",
+            marker=marker,
+            hovertext=[f"<b>{safe(row.name)}</b><br>{safe(dot.words)}" for dot in row.dots],
+            hovertemplate="%{hovertext}<extra></extra>",
+            cliponaxis=False,
         )
     return figure
 

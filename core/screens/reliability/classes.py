@@ -1,8 +1,8 @@
 """What is said about each class, each label and the surest answers: tables and their figures."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -10,20 +10,29 @@ import plotly.graph_objects as go
 from core.arrays import Float, Int
 from core.defaults import FALSE_ALARMS
 from core.metrics.macro import corrected_codes
-from core.metrics.records import ClassRow, Gap, Score, TargetAudit
+from core.metrics.records import Audit, ClassRow, Gap, Score, TargetAudit
 from core.metrics.verdict_codes import TOO_HIGH, TOO_LOW
+from core.screens.kit import cards
 from core.screens.kit.bin_marks import shares
-from core.screens.kit.labels import LabelVerdict
-from core.screens.kit.numbers import count, percent, points, span, three
-from core.screens.kit.records import Cell, Column, FigureCard, Table
+from core.screens.kit.labels import (
+    PLAIN_VERBS,
+    VERBS,
+    LabelVerdict,
+    furthest_first,
+    label_verdicts,
+    labels_sentence,
+    with_unknown,
+)
+from core.screens.kit.numbers import MISSING, count, in_hundred, percent, points, span, three
+from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table, Tile
 from core.screens.kit.row_noun import with_row_noun
+from core.screens.kit.sentences import with_caveats
 from core.screens.kit.text import safe, short
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
-from core.screens.kit.tiles import calibration_error
+from core.screens.kit.tiles import calibration_error, tiles
 from core.screens.kit.words import TONE_WORDS
 
 ROW_PX = 23
-Drawn = tuple[ClassRow, Gap]
 
 
 def gap_tone(row: ClassRow) -> Tone:
@@ -55,69 +64,59 @@ def class_gaps(rows: tuple[ClassRow, ...], theme: Theme, *, outcome: str = "righ
         tickfont={"size": 12.5, "color": theme.ink},
         showgrid=False,
     )
-    settings["annotations"] = [_printed(gap, i, theme) for i, (_, gap) in enumerate(drawn)]
+    settings["annotations"] = [
+        {
+            "text": f"{points(gap.gap, gap.low, gap.high, signed=True)} "
+            f"<span style='color:{theme.quiet}'>({span(gap.low, gap.high, signed=True)})</span>",
+            "xref": "paper",
+            "x": 1.02,
+            "y": i,
+            "xanchor": "left",
+            "showarrow": False,
+            "font": {"size": 12.5, "color": theme.ink},
+        }
+        for i, (_, gap) in enumerate(drawn)
+    ]
+    hovers = [
+        f"<b>{safe(short(row.name, 60))}</b>: {count(row.n)} "
+        f"{with_row_noun('image' if row.n == 1 else 'images')},<br>"
+        f"says {percent(row.confidence)}, {outcome} {percent(row.accuracy)}"
+        for row, _ in drawn
+    ]
     figure = go.Figure(layout=settings)
     figure.add_vline(x=0, line={"color": theme.quiet, "width": 1.2})
     tones: tuple[Tone, ...] = ("few", "under", "over")
     for tone in tones:
         at = [i for i, (row, _) in enumerate(drawn) if gap_tone(row) == tone]
-        if at:
-            figure.add_trace(_points(drawn, at, tone, outcome, theme))
+        if not at:
+            continue
+        colour, ring = theme.mark(tone), tone == "few"
+        gaps = [drawn[i][1] for i in at]
+        figure.add_scatter(
+            x=[100.0 * gap.gap for gap in gaps],
+            y=at,
+            name=tone,
+            mode="markers",
+            marker={
+                "size": 9,
+                "color": theme.paper if ring else colour,
+                "line": {"color": colour, "width": 2 if ring else 0},
+            },
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [100.0 * max(0.0, gap.high - gap.gap) for gap in gaps],
+                "arrayminus": [100.0 * max(0.0, gap.gap - gap.low) for gap in gaps],
+                "thickness": 1.8,
+                "width": 0,
+                "color": colour,
+            },
+            customdata=[drawn[i][0].index for i in at],
+            hovertext=[hovers[i] for i in at],
+            hovertemplate="%{hovertext}<extra></extra>",
+            cliponaxis=False,
+        )
     return figure
-
-
-def _points(
-    drawn: list[Drawn], at: list[int], tone: Tone, outcome: str, theme: Theme
-) -> go.Scatter:
-    colour = theme.mark(tone)
-    ring = tone == "few"
-    gaps = [drawn[i][1] for i in at]
-    return go.Scatter(
-        x=[100.0 * gap.gap for gap in gaps],
-        y=at,
-        name=tone,
-        mode="markers",
-        marker={
-            "size": 9,
-            "color": theme.paper if ring else colour,
-            "line": {"color": colour, "width": 2 if ring else 0},
-        },
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [100.0 * max(0.0, gap.high - gap.gap) for gap in gaps],
-            "arrayminus": [100.0 * max(0.0, gap.gap - gap.low) for gap in gaps],
-            "thickness": 1.8,
-            "width": 0,
-            "color": colour,
-        },
-        customdata=[drawn[i][0].index for i in at],
-        hovertext=[_class_hover(drawn[i][0], outcome) for i in at],
-        hovertemplate="%{hovertext}<extra></extra>",
-        cliponaxis=False,
-    )
-
-
-def _class_hover(row: ClassRow, outcome: str) -> str:
-    noun = with_row_noun("image" if row.n == 1 else "images")
-    return (
-        f"<b>{safe(short(row.name, 60))}</b>: {count(row.n)} {noun},<br>"
-        f"says {percent(row.confidence)}, {outcome} {percent(row.accuracy)}"
-    )
-
-
-def _printed(gap: Gap, at: int, theme: Theme) -> dict[str, Any]:
-    value = points(gap.gap, gap.low, gap.high, signed=True)
-    interval = span(gap.low, gap.high, signed=True)
-    return {
-        "text": f"{value} <span style='color:{theme.quiet}'>({interval})</span>",
-        "xref": "paper",
-        "x": 1.02,
-        "y": at,
-        "xanchor": "left",
-        "showarrow": False,
-        "font": {"size": 12.5, "color": theme.ink},
-    }
 
 
 MAX_POINTS = 400  # a page needs no more; the table and the area come from all of them
@@ -151,21 +150,19 @@ def risk_coverage(coverage: Float, risk: Float, theme: Theme) -> go.Figure:
     settings["yaxis"] = axis(theme, "Wrong among them", range=[0, top], nticks=5, tickformat=".3~p")
     figure = go.Figure(layout=settings)
     figure.add_hline(y=overall, line={"color": theme.quiet, "width": 1.2, "dash": "dot"})
-    figure.add_trace(
-        go.Scatter(
-            x=coverage,
-            y=risk,
-            name="risk",
-            mode="lines",
-            line={"color": theme.ink, "width": 2, "shape": "hv"},
-            fill="tozeroy",
-            fillcolor=faded(theme.quiet, 0.1),
-            hovertext=[
-                f"<b>Most confident {percent(c)}</b>:<br>wrong {percent(r)}"
-                for c, r in zip(coverage, risk, strict=True)
-            ],
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
+    figure.add_scatter(
+        x=coverage,
+        y=risk,
+        name="risk",
+        mode="lines",
+        line={"color": theme.ink, "width": 2, "shape": "hv"},
+        fill="tozeroy",
+        fillcolor=faded(theme.quiet, 0.1),
+        hovertext=[
+            f"<b>Most confident {percent(c)}</b>:<br>wrong {percent(r)}"
+            for c, r in zip(coverage, risk, strict=True)
+        ],
+        hovertemplate="%{hovertext}<extra></extra>",
     )
     figure.add_annotation(
         text=f"answering everything: {percent(overall)} wrong",
@@ -220,7 +217,9 @@ def class_table(rows: tuple[ClassRow, ...]) -> Table:
     cells: list[tuple[Cell, ...]] = []
     for row in rows:
         gap = _gap_cells(row.gap)
-        reading = "no such answers" if row.gap is None else _reading(row)
+        tone = gap_tone(row)
+        reading = "could be chance" if tone == "few" else TONE_WORDS[tone]
+        reading = "no such answers" if row.gap is None else reading
         cells.append(
             (
                 *(row.name, row.labelled, row.n, row.confidence, row.accuracy),
@@ -265,6 +264,13 @@ def class_card(rows: tuple[ClassRow, ...], level: str, caption: str) -> FigureCa
     cut = cut if len(answered) > MAX_CLASSES else ""
     listed = "; ".join(f"{row.name} {_gap_words(gap)}" for row, gap in by_gap)
     none = "" if any(gap_tone(row) != "few" for row in rows) else " None is beyond chance."
+    # What colour, interval and p-value of a class mean: they are of one test
+    test = "coloured beyond chance"
+    if len(answered) != 1:
+        test = (
+            f"intervals hold for all {count(len(answered))} classes together at {level} "
+            f"(Bonferroni); coloured where p is at most {FALSE_ALARMS:g}"
+        )
     return FigureCard(
         key="classes",
         title="Gap by predicted class",
@@ -275,7 +281,7 @@ def class_card(rows: tuple[ClassRow, ...], level: str, caption: str) -> FigureCa
             f"{listed}.{none}"
         ),
         table=class_table(rows),
-        caption=f"{caption}; {_looks(len(answered), level)}",
+        caption=f"{caption}; {test}",
     )
 
 
@@ -347,21 +353,64 @@ def _gap_cells(gap: Gap | None) -> tuple[Cell, Cell, Cell]:
     return (None, None, None) if gap is None else (gap.gap, gap.low, gap.high)
 
 
-def _looks(classes: int, level: str) -> str:
-    """Return what colour, interval and p-value of a class mean: they are of one test."""
-    if classes == 1:
-        return "coloured beyond chance"
-    return (
-        f"intervals hold for all {count(classes)} classes together at {level} (Bonferroni); "
-        f"coloured where p is at most {FALSE_ALARMS:g}"
-    )
-
-
-def _reading(row: ClassRow) -> str:
-    tone = gap_tone(row)
-    return "could be chance" if tone == "few" else TONE_WORDS[tone]
-
-
 def _gap_words(gap: Gap) -> str:
     interval = span(gap.low, gap.high, signed=True)
     return f"{points(gap.gap, gap.low, gap.high, signed=True)} ({interval})"
+
+
+PLAIN_COLUMNS = (
+    Column("label", "finding"),
+    Column("reading", "this finding"),
+    Column("says", "expected, in 100"),
+    Column("present", "there, in 100"),
+    Column("off", "off by, points on average"),
+)
+
+
+@dataclass(frozen=True)
+class LabelsView:
+    """The summary of a file of many labels.
+
+    `table` is the whole of it, and `shown` what this edition shows; `order` holds the index of the
+    label in each of their rows.
+    """
+
+    sentence: Sentence
+    numbers: tuple[Tile, ...]
+    figure: FigureCard
+    table: Table
+    shown: Table
+    order: tuple[int, ...]
+
+
+def labels_view(audit: Audit, *, plain: bool) -> LabelsView:
+    """Return the summary of an audit of many labels, what is off first, by its calibration error.
+
+    The verdicts are corrected for looking at all labels (Holm).
+    """
+    verdicts = label_verdicts(audit.labels)
+    sorted_verdicts = furthest_first(verdicts)
+    order = tuple(verdict.index for verdict in sorted_verdicts)
+    full = label_table(audit.labels)
+    table = Table(full.columns, tuple(full.rows[i] for i in order))
+    shown = table
+    if plain:  # what is expected of each label and what is there, as times in 100
+        rows = []
+        for verdict in sorted_verdicts:
+            says, present = (in_hundred(share) for share in shares(verdict.corrected.bins))
+            off = points(verdict.error) if verdict.error >= 0.0 else MISSING
+            reading = PLAIN_VERBS[verdict.code][0]
+            rows.append((verdict.corrected.name, reading, says, present, off))
+        shown = Table(PLAIN_COLUMNS, tuple(rows))
+    noun, verbs = ("findings", PLAIN_VERBS) if plain else ("labels", VERBS)
+    sentence = labels_sentence(verdicts, noun, verbs)
+    return LabelsView(
+        sentence=with_caveats(
+            with_unknown(replace(sentence, second="") if plain else sentence, audit), audit.notices
+        ),
+        numbers=() if plain else tiles(audit, audit.main, "ink"),
+        figure=label_card(sorted_verdicts, shown, cards.level(audit.main), plain=plain),
+        table=table,
+        shown=shown,
+        order=order,
+    )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -58,6 +59,15 @@ def tones_of(groups: Disagreement) -> list[Tone]:
     return ["over" if above else "under" if below else "few" for above, below in ends]
 
 
+def _rows(groups: Disagreement) -> list[tuple[Any, ...]]:
+    """Return groups as rows, in the order of the columns of their table."""
+    columns = (
+        *(groups.entropy, groups.count, groups.confidence, groups.agreement),
+        *(groups.gap, groups.low, groups.high, groups.known),
+    )
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
 def disagreement_gaps(groups: Disagreement, title: str, tick: str, theme: Theme) -> go.Figure:
     """Draw the gap of each group with its interval, and where a model that knew would be.
 
@@ -77,63 +87,46 @@ def disagreement_gaps(groups: Disagreement, title: str, tick: str, theme: Theme)
     figure = go.Figure(layout=settings)
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
     known = np.isfinite(groups.known)
-    figure.add_trace(
-        go.Scatter(
-            x=x[known],
-            y=100.0 * groups.known[known],
-            mode="markers",
-            name="known",
-            marker={
-                "symbol": "line-ew",
-                "size": 22,
-                "line": {"color": theme.bars, "width": 3},
-            },
-            hovertemplate="%{y:.1f} points<extra></extra>",
-        )
+    figure.add_scatter(
+        x=x[known],
+        y=100.0 * groups.known[known],
+        mode="markers",
+        name="known",
+        marker={"symbol": "line-ew", "size": 22, "line": {"color": theme.bars, "width": 3}},
+        hovertemplate="%{y:.1f} points<extra></extra>",
     )
+    hovers = [
+        f"<b>{with_span(gap, low, high)} points</b>, {count(n)} {with_row_noun('images')},<br>"
+        f"says {percent(says)}, {percent(agreement)} of people agree"
+        for _, n, says, agreement, gap, low, high, _ in _rows(groups)
+    ]
     tones = tones_of(groups)
     order: tuple[Tone, ...] = ("few", "under", "over")
     for tone in order:
         at = [i for i, own in enumerate(tones) if own == tone]
-        if at:
-            figure.add_trace(_marks(groups, at, tone, theme))
+        if not at:
+            continue
+        colour, gap = theme.mark(tone), groups.gap[at]
+        paper = theme.paper if tone == "few" else colour
+        figure.add_scatter(
+            x=at,
+            y=100.0 * gap,
+            name=tone,
+            mode="markers",
+            marker={"size": 10, "color": paper, "line": {"color": colour, "width": 2}},
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": 100.0 * np.maximum(groups.high[at] - gap, 0.0),
+                "arrayminus": 100.0 * np.maximum(gap - groups.low[at], 0.0),
+                "thickness": 1.8,
+                "width": 0,
+                "color": colour,
+            },
+            hovertext=[hovers[i] for i in at],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
     return figure
-
-
-def _marks(groups: Disagreement, at: list[int], tone: Tone, theme: Theme) -> go.Scatter:
-    colour, gap = theme.mark(tone), groups.gap[at]
-    return go.Scatter(
-        x=at,
-        y=100.0 * gap,
-        name=tone,
-        mode="markers",
-        marker={
-            "size": 10,
-            "color": theme.paper if tone == "few" else colour,
-            "line": {"color": colour, "width": 2},
-        },
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "array": 100.0 * np.maximum(groups.high[at] - gap, 0.0),
-            "arrayminus": 100.0 * np.maximum(gap - groups.low[at], 0.0),
-            "thickness": 1.8,
-            "width": 0,
-            "color": colour,
-        },
-        hovertext=[_hover(groups, i) for i in at],
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
-
-
-def _hover(groups: Disagreement, i: int) -> str:
-    gap, low, high = (float(part[i]) for part in (groups.gap, groups.low, groups.high))
-    things = with_row_noun("images")
-    return (
-        f"<b>{with_span(gap, low, high)} points</b>, {count(int(groups.count[i]))} {things},<br>"
-        f"says {percent(float(groups.confidence[i]))}, "
-        f"{percent(float(groups.agreement[i]))} of people agree"
-    )
 
 
 ID_LETTERS, NAME_LETTERS = 60, 30
@@ -203,30 +196,50 @@ def human_view(
         Which edition.
     """
     words, audit = PLAIN if plain else TECHNICAL, study.audit
-    caption, single = _caption(audit, split, words), audit.most == 1
+    single = audit.most == 1
+    rated = f"n = {count(audit.n)}"
+    if audit.n < audit.n_rows:
+        rated += f" of {count(audit.n_rows)} {with_row_noun(words.rows)}, the others without votes"
+    votes = "shares of votes"
+    if audit.mean is not None:
+        ends = f"{audit.least:.0f} to {audit.most:.0f}"
+        votes = f"{audit.mean:.0f}" if audit.least == audit.most else ends
+        votes += " vote each" if votes == "1" else " votes each"
+    if audit.tied:
+        votes += (
+            f", {count(audit.tied)} with a tie for the most votes, shared among the tied classes "
+            "where corrections are judged"
+        )
+    level = f"{100 * audit.level:g}{THIN}% intervals"
+    name = short(audit.name, 60)
+    caption = f"{rated}, {votes}, {level}, {split} split, votes of {name}"
+    expected = known(audit.disagreement.known.item(0))
+    key = (
+        *((Swatch(words.known, "quiet", "block"),) if expected else ()),
+        Swatch(f"more sure than {'it' if expected else 'people'}", "over", "dot"),
+        Swatch("less sure", "under", "dot"),
+        Swatch("within chance", "few", "ring"),
+    )
     fits = () if single else study.fits.methods
     columns = [Column("method", "method"), Column("fitted_on", "fitted on")]
-    columns += [Column(key, key, "number") for key in ("temperature", "gamma")]
-    for name in SHOWN:
-        columns += [
-            Column(name + ending, name + ending, "number")
-            for ending in ("", "_difference", "_low", "_high")
-        ]
+    numbers = ["temperature", "gamma"]
+    numbers += [metric + end for metric in SHOWN for end in ("", "_difference", "_low", "_high")]
+    columns += [Column(number, number, "number") for number in numbers]
     rows = []
     for method in study.fits.methods:
         cells: list[str | float | None] = [method.method or "none", method.target]
-        cells += [method.parameters.get(key) for key in ("temperature", "gamma")]
-        for name in SHOWN:
-            change = method.differences.get(name)
-            ends = (None,) * 3 if change is None else (change.value, change.low, change.high)
-            cells += [method.values.get(name), *ends]
+        cells += [method.parameters.get(parameter) for parameter in ("temperature", "gamma")]
+        for metric in SHOWN:
+            change = method.differences.get(metric)
+            cells.append(method.values.get(metric))
+            cells += [change.value, change.low, change.high] if change else [None] * 3
         rows.append(tuple(cells))
     fits_file = Table(tuple(columns), tuple(rows))
     return HumanView(
         sentence=human_sentence(audit, plain=plain),
         numbers=_tiles(audit, words, plain=plain),
         figure=None if single else _card(audit, words, caption),
-        key=() if single else _key(audit, words),
+        key=() if single else key,
         fits_title="" if single else words.fits,
         fits_words="" if single else fits_words(study.fits, words),
         heads=("Method", *(head for head, _ in HEADS.values())),
@@ -238,28 +251,9 @@ def human_view(
     )
 
 
-def _caption(audit: HumanAudit, split: str, words: HumanWords) -> str:
-    rows = f"n = {count(audit.n)}"
-    if audit.n < audit.n_rows:
-        rows += f" of {count(audit.n_rows)} {with_row_noun(words.rows)}, the others without votes"
-    votes = "shares of votes"
-    if audit.mean is not None:
-        ends = f"{audit.least:.0f} to {audit.most:.0f}"
-        votes = f"{audit.mean:.0f}" if audit.least == audit.most else ends
-        votes += " vote each" if votes == "1" else " votes each"
-    tied = (
-        f", {count(audit.tied)} with a tie for the most votes, shared among the tied classes where "
-        "corrections are judged"
-        if audit.tied
-        else ""
-    )
-    level = f"{100 * audit.level:g}{THIN}% intervals"
-    return f"{rows}, {votes}{tied}, {level}, {split} split, votes of {short(audit.name, 60)}"
-
-
 def _tiles(audit: HumanAudit, words: HumanWords, *, plain: bool) -> tuple[Tile, ...]:
     scores = audit.scores
-    entropy = scores["entropy_gap_signed"]
+    entropy, rank, nll = scores["entropy_gap_signed"], scores["rank"], scores["soft_nll"]
     tiles = (
         _points_tile(words.distance, words.distance_help, scores["tvd"], words),
         _points_tile(words.error, words.error_help, scores["ece_votes"], words),
@@ -273,16 +267,15 @@ def _tiles(audit: HumanAudit, words: HumanWords, *, plain: bool) -> tuple[Tile, 
         ),
         Tile(
             words.rank,
-            in_hundred(scores["rank"].value, scores["rank"].low, scores["rank"].high),
+            in_hundred(rank.value, rank.low, rank.high),
             "in 100",
-            points_span(scores["rank"].value, scores["rank"].low, scores["rank"].high),
-            _floor_note(scores["rank"], words.best.format(in_hundred(scores["rank"].floor)), words),
+            points_span(rank.value, rank.low, rank.high),
+            _floor_note(rank, words.best.format(in_hundred(rank.floor)), words),
             with_row_noun(words.rank_help),
         ),
     )
     if plain:
         return tiles[:2] + tiles[3:]
-    nll = scores["soft_nll"]
     note = f"at least {three(nll.floor)}, the entropy of the votes"
     if audit.known_nll is not None:
         note += f"; a model that knew the true shares: {three(audit.known_nll)}"
@@ -310,24 +303,9 @@ def _floor_note(score: HumanScore, floor: str, words: HumanWords) -> str:
 
 def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:
     groups = audit.disagreement
-    rows = tuple(
-        zip(
-            groups.entropy.tolist(),
-            groups.count.tolist(),
-            groups.confidence.tolist(),
-            groups.agreement.tolist(),
-            groups.gap.tolist(),
-            groups.low.tolist(),
-            groups.high.tolist(),
-            [value if known(value) else None for value in groups.known.tolist()],
-            strict=True,
-        )
-    )
+    rows = tuple((*row[:-1], row[-1] if known(row[-1]) else None) for row in _rows(groups))
     beyond = sum(tone != "few" for tone in tones_of(groups))
-    ends = [
-        with_span(*(float(part[k]) for part in (groups.gap, groups.low, groups.high)))
-        for k in (0, -1)
-    ]
+    ends = [with_span(*rows[k][4:7]) for k in (0, -1)]
     expected, left_out = "", "0"
     if known(groups.known.item(0)):
         values = [points(groups.known.item(k), signed=True) for k in (0, -1)]
@@ -349,51 +327,40 @@ def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:
     )
 
 
-def _key(audit: HumanAudit, words: HumanWords) -> tuple[Swatch, ...]:
-    expected = known(audit.disagreement.known.item(0))
-    key = (
-        Swatch(f"more sure than {'it' if expected else 'people'}", "over", "dot"),
-        Swatch("less sure", "under", "dot"),
-        Swatch("within chance", "few", "ring"),
-    )
-    return (Swatch(words.known, "quiet", "block"), *key) if expected else key
-
-
 def fits_words(fits: HumanFits, words: HumanWords) -> str:
     """Return what temperatures do that were fitted on labels, and on votes; a sentence each."""
     if fits.refusal:
         return f"No temperature was fitted: {fits.refusal[:1].lower()}{fits.refusal[1:]}."
     by = {(method.method, method.target): method for method in fits.methods}
-    told = [
-        _fit_sentence(by["ts", target], words)
-        for target in (LABELS, VOTES)
-        if ("ts", target) in by and not by["ts", target].refusal
-    ]
+    parts = []
+    for target, of in ((LABELS, words.labels), (VOTES, words.votes)):
+        method = by.get(("ts", target))
+        if method is None or method.refusal:
+            continue
+        changes = []
+        for change in (method.differences["ece_votes"], method.differences["ece"]):
+            if change.value is None or change.low is None or change.high is None:
+                changes.append("is unknown")
+                continue
+            risen = (change.value, change.low, change.high)
+            fallen = (-change.value, -change.high, -change.low)
+            if change.high < 0.0:
+                changes.append(f"falls by {_size(*fallen)}")
+            elif change.low > 0.0:
+                changes.append(f"rises by {_size(*risen)}")
+            else:
+                changes.append(f"changes by {_size(*risen)}, which could be chance")
+        start = words.fitted.format(of, three(method.parameters["temperature"]))
+        parts.append(
+            f"{start} the error against people {changes[0]}, and that against the majority "
+            f"{changes[1]}."
+        )
     others = "others" if fits.fit_name == fits.test_name else f"of {fits.fit_name}"
     judged = (
         f"Judged on {count(fits.test_rows)} {with_row_noun(words.rows)}, fitted on "
         f"{count(fits.fit_rows)} {others}."
     )
-    return " ".join((*told, judged))
-
-
-def _fit_sentence(method: FittedOn, words: HumanWords) -> str:
-    target = words.labels if method.target == LABELS else words.votes
-    start = words.fitted.format(target, three(method.parameters["temperature"]))
-    people, labels = (_change(method, error) for error in ("ece_votes", "ece"))
-    return f"{start} the error against people {people}, and that against the majority {labels}."
-
-
-def _change(method: FittedOn, error: str) -> str:
-    """Return whether an error falls or rises beyond chance, with its interval."""
-    change = method.differences[error]
-    if change.value is None or change.low is None or change.high is None:
-        return "is unknown"
-    if change.high < 0.0:
-        return f"falls by {_size(-change.value, -change.high, -change.low)}"
-    if change.low > 0.0:
-        return f"rises by {_size(change.value, change.low, change.high)}"
-    return f"changes by {_size(change.value, change.low, change.high)}, which could be chance"
+    return " ".join((*parts, judged))
 
 
 def _size(value: float, low: float, high: float) -> str:
@@ -401,71 +368,49 @@ def _size(value: float, low: float, high: float) -> str:
 
 
 def _fit_row(method: FittedOn, words: HumanWords) -> ScoreRow:
-    if not method.method:
-        return ScoreRow(name="As read", cells=_cells(method), shaded=True)
-    target = words.labels if method.target == LABELS else words.votes
-    parameters = ", ".join(
-        f"{'T' if key == 'temperature' else 'γ'} = {three(value)}"
-        for key, value in method.parameters.items()
-    )
-    if method.refusal:
-        cells = tuple(CellWords(MISSING, reason=method.refusal) for _ in SHOWN)
-        return ScoreRow(name=CALIBRATORS[method.method].label, notes=(f"on {target}",), cells=cells)
-    beyond = frozenset(
-        k
-        for k, name in enumerate(SHOWN)
-        if method.differences[name].low is not None and not method.differences[name].tie
-    )
-    return ScoreRow(
-        name=CALIBRATORS[method.method].label,
-        notes=(f"on {target}", parameters),
-        cells=_cells(method),
-        strong=beyond,
-    )
-
-
-def _cells(method: FittedOn) -> tuple[CellWords, ...]:
-    cells = []
-    for name in SHOWN:
-        value, change = method.values[name], method.differences.get(name)
-        write, between = (
-            (points, points_span) if HEADS[name][1] == "points" else (three, three_span)
+    name, notes = "As read", tuple[str, ...]()
+    if method.method:
+        name = CALIBRATORS[method.method].label
+        parameters = ", ".join(
+            f"{'T' if key == 'temperature' else 'γ'} = {three(value)}"
+            for key, value in method.parameters.items()
         )
+        notes = (f"on {words.labels if method.target == LABELS else words.votes}", parameters)
+    if method.refusal:
+        refused = (CellWords(MISSING, reason=method.refusal),) * len(SHOWN)
+        return ScoreRow(name=name, notes=notes[:1], cells=refused)
+    cells, beyond = [], []
+    for k, metric in enumerate(SHOWN):
+        value, change = method.values[metric], method.differences.get(metric)
+        in_points = HEADS[metric][1] == "points"
+        write, between = (points, points_span) if in_points else (three, three_span)
         interval = ""
         if change is not None and change.value is not None:
             sign = "+" if change.value > 0 else ""
-            interval = (
-                f"{sign}{write(change.value)} ({between(change.value, change.low, change.high)})"
-            )
+            span = between(change.value, change.low, change.high)
+            interval = f"{sign}{write(change.value)} ({span})"
+        if change is not None and change.low is not None and not change.tie:
+            beyond.append(k)
         cells.append(CellWords(write(value), interval, "" if value is not None else "infinite"))
-    return tuple(cells)
+    strong = frozenset(beyond)
+    return ScoreRow(
+        name=name, notes=notes, cells=tuple(cells), strong=strong, shaded=not method.method
+    )
 
 
 def _far_table(far: FarRows, predictions: Predictions, distance: str) -> Table:
     assert predictions.votes is not None
     ids = predictions.row_ids
     names = [short(name, NAME_LETTERS) for name in predictions.class_names]
-    totals = predictions.votes.totals[far.rows]
-    most = predictions.votes.of_row[far.rows, far.choice] / totals
+    most = predictions.votes.of_row[far.rows, far.choice] / predictions.votes.totals[far.rows]
+    columns = (far.rows, far.answer, far.confidence, far.agreement, far.choice, most, far.tvd)
     rows = tuple(
         (
             short(ids[row], ID_LETTERS) if ids else str(row),
-            names[answer],
-            confidence,
-            agreement,
-            names[choice],
-            share,
-            tvd,
+            *(names[answer], confidence, agreement, names[choice], share, tvd),
         )
         for row, answer, confidence, agreement, choice, share, tvd in zip(
-            far.rows.tolist(),
-            far.answer.tolist(),
-            far.confidence.tolist(),
-            far.agreement.tolist(),
-            far.choice.tolist(),
-            most.tolist(),
-            far.tvd.tolist(),
-            strict=True,
+            *(column.tolist() for column in columns), strict=True
         )
     )
     return Table((*FAR_COLUMNS, Column("tvd", f"{distance}, points", "unsigned_points")), rows)

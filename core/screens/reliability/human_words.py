@@ -128,16 +128,26 @@ def opposite_words(answers: Gap, people: Gap) -> str:
 
 def human_sentence(audit: HumanAudit, *, plain: bool) -> Sentence:
     """Return the opening: agreement in the fullest bin, then whether the model is surer."""
-    gap, vote_bin = audit.direction, audit.fullest
+    gap = audit.direction
     tone = tone_of(gap)
-    first, _, rest = agreement_words(vote_bin).partition(" would agree")
+    first, _, rest = agreement_words(audit.fullest).partition(" would agree")
     start, _, agreed = first.partition("asked, ")
-    parts = (
-        Phrase(f"{start}asked, "),
-        Phrase(agreed, tone),
-        Phrase(f" would agree{rest}"),
-    )
-    return Sentence(parts, _second(audit, plain=plain))
+    parts = (Phrase(f"{start}asked, "), Phrase(agreed, tone), Phrase(f" would agree{rest}"))
+    size = with_span(abs(gap.gap), *sorted((abs(gap.low), abs(gap.high))))
+    surer = {
+        "over": f"More sure than people by {size} points",
+        "under": f"Less sure than people by {size} points",
+        "few": "About as sure as people; the difference could be chance: "
+        f"{with_span(gap.gap, gap.low, gap.high)} points",
+    }[tone]
+    things = with_row_noun((PLAIN if plain else TECHNICAL).rows)
+    second = f"{surer}, on {count(audit.n)} {things[:-1] if audit.n == 1 else things}"
+    if audit.mean is not None:
+        mean = f"{audit.mean:.0f}"
+        vote, votes = ("person", "people") if plain else ("vote", "votes")
+        about = "" if audit.least == audit.most else "about "
+        second += f" of {about}{mean} {vote if mean == '1' else votes} each"
+    return Sentence(parts, f"{second}.")
 
 
 def tone_of(gap: Gap) -> Tone:
@@ -145,23 +155,3 @@ def tone_of(gap: Gap) -> Tone:
     if gap.low > 0.0:
         return "over"
     return "under" if gap.high < 0.0 else "few"
-
-
-def _second(audit: HumanAudit, *, plain: bool) -> str:
-    """Return whether the model is surer than people over all rows, and how many were asked."""
-    gap = audit.direction
-    size = with_span(abs(gap.gap), *sorted((abs(gap.low), abs(gap.high))))
-    surer = {
-        "over": f"More sure than people by {size} points",
-        "under": f"Less sure than people by {size} points",
-        "few": "About as sure as people; the difference could be chance: "
-        f"{with_span(gap.gap, gap.low, gap.high)} points",
-    }[tone_of(gap)]
-    things = with_row_noun((PLAIN if plain else TECHNICAL).rows)
-    rows = f"{count(audit.n)} {things[:-1] if audit.n == 1 else things}"
-    if audit.mean is None:
-        return f"{surer}, on {rows}."
-    mean = f"{audit.mean:.0f}"
-    vote, votes = ("person", "people") if plain else ("vote", "votes")
-    about = "" if audit.least == audit.most else "about "
-    return f"{surer}, on {rows} of {about}{mean} {vote if mean == '1' else votes} each."

@@ -1,6 +1,5 @@
 """The Reliability page in plain words: the same audit in times out of 100, without jargon."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -17,14 +16,7 @@ from core.metrics.intervals import wilson
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Audit, TargetAudit
 from core.metrics.verdict import share
-from core.metrics.verdict_codes import (
-    DETECTED,
-    SLOPE,
-    TOO_HIGH,
-    TOO_LOW,
-    MixedReading,
-    VerdictCode,
-)
+from core.metrics.verdict_codes import DETECTED, SLOPE, TOO_HIGH, TOO_LOW, MixedReading, VerdictCode
 from core.screens.kit.cards import level_of
 from core.screens.kit.labels import holm_adjusted
 from core.screens.kit.numbers import (
@@ -106,49 +98,39 @@ def dumbbells(groups: tuple[Group, ...], theme: Theme, *, came_true: str = "righ
     least = 10.0 * int(min([*ends, 90.0]) // 10.0)
     reach = [least - 6.0, 104.0]
     settings["xaxis"] = axis(theme, "times in 100", range=reach, dtick=10)
+    labels = [
+        f"<b>{g.name} ({g.range})</b><br><span style='color:{theme.quiet}'>{count(g.n)} "
+        f"{with_row_noun('picture' if g.n == 1 else 'pictures')}</span>"
+        for g in groups
+    ]
     settings["yaxis"] = axis(
         theme,
         range=[-0.6, len(groups) - 0.4],
         tickvals=list(range(len(groups))),
-        ticktext=[_label(group, theme) for group in groups],
+        ticktext=labels,
         tickfont={"size": 13, "color": theme.ink},
         showgrid=False,
     )
     figure = go.Figure(layout=settings)
     for y, group in enumerate(groups):
-        if group.n:
-            figure.add_traces(_dumbbell(group, y, theme, came_true))
-    return figure
-
-
-def _label(group: Group, theme: Theme) -> str:
-    noun = with_row_noun("picture" if group.n == 1 else "pictures")
-    return (
-        f"<b>{group.name} ({group.range})</b><br>"
-        f"<span style='color:{theme.quiet}'>{count(group.n)} {noun}</span>"
-    )
-
-
-def _dumbbell(group: Group, y: int, theme: Theme, came_true: str) -> list[go.Scatter]:
-    says, right = 100.0 * group.says, 100.0 * group.right
-    colour, ring = theme.mark(group.tone), group.tone in {"few", "sound"}
-    chance = ": could be chance" if group.tone == "few" else ""
-    return [
-        go.Scatter(
-            x=[right, says],
-            y=[y, y],
-            mode="lines",
-            line={"color": faded(colour, 0.35), "width": 8},
-            hoverinfo="skip",
-        ),
-        go.Scatter(
-            x=[100.0 * group.low, 100.0 * group.high],
-            y=[y, y],
-            mode="lines",
-            line={"color": colour, "width": 1.8},
-            hoverinfo="skip",
-        ),
-        go.Scatter(
+        if not group.n:
+            continue
+        says, right = 100.0 * group.says, 100.0 * group.right
+        low, high = 100.0 * group.low, 100.0 * group.high
+        colour, ring = theme.mark(group.tone), group.tone in {"few", "sound"}
+        chance = ": could be chance" if group.tone == "few" else ""
+        words = (
+            f"<b>{group.name}</b>: says {in_hundred(group.says)} in 100,<br>"
+            f"{came_true} {in_hundred(group.right, group.low, group.high)} "
+            f"({hundred_span(group.low, group.high, group.right)})"
+        )
+        for ends, width, shade in (
+            ([right, says], 8, faded(colour, 0.35)),
+            ([low, high], 1.8, colour),
+        ):
+            line = {"color": shade, "width": width}
+            figure.add_scatter(x=ends, y=[y, y], mode="lines", line=line, hoverinfo="skip")
+        figure.add_scatter(
             x=[says, says],
             y=[y - 0.13, y + 0.13],
             name="says",
@@ -159,34 +141,23 @@ def _dumbbell(group: Group, y: int, theme: Theme, came_true: str) -> list[go.Sca
             textfont={"size": 13, "color": theme.ink},
             hoverinfo="skip",
             cliponaxis=False,
-        ),
-        go.Scatter(
+        )
+        paper = theme.paper if ring else colour
+        figure.add_scatter(
             x=[right],
             y=[y],
             name=group.tone,
             mode="markers+text",
-            marker={
-                "size": 17,
-                "color": theme.paper if ring else colour,
-                "line": {"color": colour, "width": 2},
-            },
+            marker={"size": 17, "color": paper, "line": {"color": colour, "width": 2}},
             text=[f"{came_true} {in_hundred(group.right)}{chance}"],
             textposition="bottom center",
             textfont={"size": 13, "color": theme.word(group.tone)},
             customdata=[y],
-            hovertext=[_hover(group, came_true)],
+            hovertext=[words],
             hovertemplate="%{hovertext}<extra></extra>",
             cliponaxis=False,
-        ),
-    ]
-
-
-def _hover(group: Group, came_true: str) -> str:
-    interval = hundred_span(group.low, group.high, group.right)
-    return (
-        f"<b>{group.name}</b>: says {in_hundred(group.says)} in 100,<br>"
-        f"{came_true} {in_hundred(group.right, group.low, group.high)} ({interval})"
-    )
+        )
+    return figure
 
 
 ANSWER_GROUPS = (
@@ -279,28 +250,67 @@ def plain_view(
     if target.target is not None and audit.labels:
         target = holm_adjusted(target, audit.labels, target.target)
     groups = certainty_groups(ranked, target)
-    came_true = "right" if target.target is None else "present"
-    rows, of = count(_rows(audit, target)), count(audit.n)
+    answers = target.target is None
+    came_true = "right" if answers else "present"
+    n = int(target.bins.count.sum()) or audit.n  # of a label those that are labelled
+    rows, of = count(n), count(audit.n)
+    missed, other = _missed(groups, target), other_verdict(audit, target)
+    by_class = target.verdict.reading == MixedReading.BY_CLASS  # which no certainty explains
+    parts = []
+    if missed is not None and missed.n < sum(g.n for g in groups) and not by_class:
+        least = "This shows most"
+        if answers:
+            least += f" where it is “{missed.name.lower()}”"
+        at = f"({missed.range} in 100)" if answers else f"at {missed.range} in 100"
+        parts.append(f"{least} {at}: {_weight(missed, groups, target)}.")
+    parts += ["" if other is None else plain_other(other), plain_above(target)]
+    sentence = replace(plain_sentence(target), second=" ".join(filter(None, parts)))
+    alike = ""
+    if target.groups is not None:
+        about = "" if answers else f" for “{target.name}”"
+        alike = (
+            f" They come from {groups_words(target.groups.column, target.groups.n)} and "
+            f"{counted_as(target.groups, n)} unrelated ones{about}."
+        )
+    unlike = f"these {rows}" if n > 1 else "this one"
+    single = "a single answer is right" if answers else "a single one has it"
+    # The dot of the key as the figure draws it where a promise was missed
+    words = f"how often it was {came_true}, with its interval"
+    dot = Swatch(words, missed.tone, "dot") if missed else Swatch(words, "few", "ring")
     return PlainView(
         eyebrow="" if rows == of else f"{rows} of {of} {split} {with_row_noun('pictures')}",
-        sentence=with_caveats(
-            replace(plain_sentence(target), second=_second(audit, target, groups)), audit.notices
-        ),
-        numbers=_tiles(audit, target),
+        sentence=with_caveats(sentence, audit.notices),
+        numbers=_tiles(audit, target, rows),
         dumbbells=_card(groups, came_true),
         icons=_icons(groups, target),
-        limits=_limits(audit, target),
+        limits=Advice(
+            "What this does not say",
+            f"It says nothing of {with_row_noun('pictures')} unlike {unlike}, nor whether "
+            f"{single}.{alike}",
+        ),
         helps=_helps(target),
-        key=_key(_missed(groups, target), came_true),
-        caption=(f"{SAME_NUMBERS}Intervals: {holding(level_of(target))}"),
+        key=(Swatch("what the model says", "ink", "bar"), dot),
+        caption=f"{SAME_NUMBERS}Intervals: {holding(level_of(target))}",
     )
 
 
-def _key(missed: Group | None, came_true: str) -> tuple[Swatch, Swatch]:
-    """Explain the marks, with a dot as the figure draws it where a promise was missed."""
-    words = f"how often it was {came_true}, with its interval"
-    dot = Swatch(words, missed.tone, "dot") if missed else Swatch(words, "few", "ring")
-    return Swatch("what the model says", "ink", "bar"), dot
+def _tiles(audit: Audit, target: TargetAudit, rows: str) -> tuple[Tile, ...]:
+    of, says, came_true = plain_shares(target)
+    error, floor = calibration_error(target)
+    answers = target.target is None
+    score = audit.main.metrics.get("accuracy") if answers else None
+    between = ""
+    if score is not None and known(score.low) and known(score.high):
+        ends = f"{in_hundred(score.low)} and {in_hundred(score.high)}"
+        between = f"between {ends}" if of == "100" else f"between {ends} in 100"
+    off = MISSING if error is None or error.value is None else points(error.value)
+    perfect = "" if floor is None else f"chance: up to {points(floor.q95)}"
+    return (
+        Tile("Right" if answers else "There", came_true, f"in {of}", between),
+        Tile("It says", says, f"in {of}", "on average"),
+        Tile("Off by", off, "points", perfect),
+        Tile(with_row_noun("Pictures"), rows),
+    )
 
 
 def certainty_groups(ranked: SortedOutcomes, target: TargetAudit) -> tuple[Group, ...]:
@@ -311,9 +321,23 @@ def certainty_groups(ranked: SortedOutcomes, target: TargetAudit) -> tuple[Group
     A group is called wrong only where the verdict is that something is, and then beyond an exact
     interval that is corrected for the number of groups.
     """
-    named = _one_sided(ANSWER_GROUPS if target.target is None else PRESENCE_GROUPS, target)
-    inner = [upper for upper, _, _ in named[:-1]]
-    cuts = np.searchsorted(ranked.confidence, [0.0, *inner, np.inf], side="left")
+    # Groups are cut where decided bins within one change sides, if their ends print apart
+    ends = target.verdict.ends
+    spans = sorted((*s, end.over) for end in ends for s in end.spans or [(end.low, end.high)])
+    turns = [(one[1], other[0]) for one, other in pairwise(spans) if one[2] != other[2]]
+    named, lower = list[tuple[float, str, str]](), 0.0
+    for upper, label, reach in ANSWER_GROUPS if target.target is None else PRESENCE_GROUPS:
+        inner = {_end(at): at for end, at in turns if end > lower and lower < at < upper}
+        inside = [at for end, at in inner.items() if end not in (_end(lower), _end(upper))]
+        for a, b in pairwise([lower, *inside, upper]):
+            part = f"{_end(a)} to {_end(b)}"
+            if a == 0.0 or b == 1.0:
+                part = f"under {_end(b)}" if a == 0.0 else f"{_end(a)} or more"
+            named.append((b, label, part if inside else reach))
+        lower = upper
+    cuts = np.searchsorted(
+        ranked.confidence, [0.0, *(upper for upper, _, _ in named[:-1]), np.inf], side="left"
+    )
     parts = sums(ranked, cuts)
     says, right = _share(parts.confidence, parts.count), _share(parts.hits, parts.count)
     rows = np.nan_to_num(effective_rows(ranked, cuts))
@@ -331,26 +355,6 @@ def certainty_groups(ranked: SortedOutcomes, target: TargetAudit) -> tuple[Group
     )
 
 
-def _one_sided(
-    named: Sequence[tuple[float, str, str]], target: TargetAudit
-) -> list[tuple[float, str, str]]:
-    """Return groups cut where decided bins within one change sides, if their ends print apart."""
-    ends = target.verdict.ends
-    spans = sorted((*s, end.over) for end in ends for s in end.spans or [(end.low, end.high)])
-    turns = [(one[1], other[0]) for one, other in pairwise(spans) if one[2] != other[2]]
-    groups, low = [], 0.0
-    for high, label, reach in named:
-        inner = {_end(at): at for end, at in turns if end > low and low < at < high}
-        cuts = [at for end, at in inner.items() if end not in (_end(low), _end(high))]
-        for a, b in pairwise([low, *cuts, high]):
-            part = f"{_end(a)} to {_end(b)}"
-            if a == 0.0 or b == 1.0:
-                part = f"under {_end(b)}" if a == 0.0 else f"{_end(a)} or more"
-            groups.append((b, label, part if cuts else reach))
-        low = high
-    return groups
-
-
 def _end(value: float) -> str:
     """Return an end of a group as the named groups print theirs: 5, and not 5.0."""
     text = share(value).removeprefix("almost ")
@@ -359,35 +363,6 @@ def _end(value: float) -> str:
 
 def _share(total: Counts, n: Counts) -> Float:
     return np.asarray(np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0))
-
-
-def _tiles(audit: Audit, target: TargetAudit) -> tuple[Tile, ...]:
-    of, says, came_true = plain_shares(target)
-    error, floor = calibration_error(target)
-    answers = target.target is None
-    score = audit.main.metrics.get("accuracy") if answers else None
-    between = ""
-    if score is not None and known(score.low) and known(score.high):
-        ends = f"{in_hundred(score.low)} and {in_hundred(score.high)}"
-        between = f"between {ends}" if of == "100" else f"between {ends} in 100"
-    off = MISSING if error is None or error.value is None else points(error.value)
-    perfect = "" if floor is None else f"chance: up to {points(floor.q95)}"
-    return (
-        Tile(
-            "Right" if answers else "There",
-            came_true,
-            f"in {of}",
-            between,
-        ),
-        Tile("It says", says, f"in {of}", "on average"),
-        Tile("Off by", off, "points", perfect),
-        Tile(with_row_noun("Pictures"), count(_rows(audit, target))),
-    )
-
-
-def _rows(audit: Audit, target: TargetAudit) -> int:
-    """Return how many rows a verdict is of: of a label those that are labelled."""
-    return int(target.bins.count.sum()) or audit.n
 
 
 def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
@@ -402,8 +377,9 @@ def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
                 f"{came_true} {right} ({hundred_span(group.low, group.high, group.right)})"
             )
     rows = tuple(
-        (f"{g.name} ({g.range})", g.n, *(_cell(v) for v in (g.says, g.right, g.low, g.high)))
+        (f"{g.name} ({g.range})", g.n, *(v if np.isfinite(v) else None for v in shares))
         for g in reversed(groups)
+        for shares in [(g.says, g.right, g.low, g.high)]
     )
     question = (
         "When it says it is this sure, how often is it right?"
@@ -429,10 +405,6 @@ def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
     )
 
 
-def _cell(value: float) -> float | None:
-    return value if np.isfinite(value) else None
-
-
 def _missed(groups: tuple[Group, ...], target: TargetAudit) -> Group | None:
     """Return the group whose promise was missed at most cost, if any was beyond chance.
 
@@ -444,20 +416,6 @@ def _missed(groups: tuple[Group, ...], target: TargetAudit) -> Group | None:
     return max(missed, key=lambda g: g.n * abs(g.says - g.right), default=None)
 
 
-def _second(audit: Audit, target: TargetAudit, groups: tuple[Group, ...]) -> str:
-    group, other = _missed(groups, target), other_verdict(audit, target)
-    by_class = target.verdict.reading == MixedReading.BY_CLASS  # which no certainty explains
-    parts = []
-    if group is not None and group.n < sum(g.n for g in groups) and not by_class:
-        least = "This shows most"
-        if target.target is None:
-            least += f" where it is “{group.name.lower()}”"
-        at = f"({group.range} in 100)" if target.target is None else f"at {group.range} in 100"
-        parts.append(f"{least} {at}: {_weight(group, groups, target)}.")
-    parts += ["" if other is None else plain_other(other), plain_above(target)]
-    return " ".join(filter(None, parts))
-
-
 def _weight(group: Group, groups: tuple[Group, ...], target: TargetAudit) -> str:
     """Return how many of all are in a group: "357 of 10,000 answers"."""
     things = "answers" if target.target is None else with_row_noun("pictures")
@@ -466,66 +424,20 @@ def _weight(group: Group, groups: tuple[Group, ...], target: TargetAudit) -> str
 
 def _icons(groups: tuple[Group, ...], target: TargetAudit) -> Icons | None:
     """Take the group whose promise was missed at most cost; without one, the fullest."""
-    fullest = max(groups, key=lambda g: g.n)
-    group = _missed(groups, target) or fullest
+    group = _missed(groups, target) or max(groups, key=lambda g: g.n)
     if group.n < ENOUGH:
         return None
-    made = _answer_icons(group) if target.target is None else _presence_icons(group)
-    return replace(made, note=_weight(group, groups, target))
-
-
-def _answer_icons(group: Group) -> Icons:
-    """Mark wrong answers."""
-    promised, observed = _wrong(group.says), _wrong(group.right)
-    low, high = _wrong(group.high), _wrong(group.low)
-    return Icons(
-        title=f"Answers that were {group.range} in 100 sure",
-        note="",
-        promised=promised,
-        observed=observed,
-        low=low,
-        high=high,
-        tone="quiet" if group.tone == "few" else group.tone,
-        **_texts(
-            group,
-            (1.0 - group.says, 1.0 - group.right, 1.0 - group.high, 1.0 - group.low),
-            ("{n} of {of} would be wrong", "{n} of {of} {were} wrong"),
-        ),
-        mark=WRONG,
-    )
-
-
-def _presence_icons(group: Group) -> Icons:
-    """Mark pictures in which it was there."""
-    promised, observed, low, high = (
-        round(100.0 * v) for v in (group.says, group.right, group.low, group.high)
-    )
-    return Icons(
-        title=f"{with_row_noun('Pictures')} given a chance of {group.range} in 100",
-        note="",
-        promised=promised,
-        observed=observed,
-        low=low,
-        high=high,
-        tone="quiet" if group.tone == "few" else group.tone,
-        **_texts(
-            group,
-            (group.says, group.right, group.low, group.high),
-            ("it would be there in {n} of {of}", "it was there in {n} of {of}"),
-        ),
-        mark=PRESENT,
-    )
-
-
-def _texts(
-    group: Group, shares: tuple[float, float, float, float], words: tuple[str, str]
-) -> dict[str, str]:
-    """Return what was promised and seen of 100, or of more where that would mislead.
-
-    Hundredths can hide a promise that was missed, and make one that was kept look missed.
-
-    `shares` are promised, seen, and the ends of the interval of what was seen.
-    """
+    # Promised, seen, and the ends of the interval of what was seen
+    shares = (group.says, group.right, group.low, group.high)
+    if target.target is None:
+        shares = (1.0 - group.says, 1.0 - group.right, 1.0 - group.high, 1.0 - group.low)
+        title = f"Answers that were {group.range} in 100 sure"
+        promise, truth = "{n} of {of} would be wrong", "{n} of {of} {were} wrong"
+    else:
+        title = f"{with_row_noun('Pictures')} given a chance of {group.range} in 100"
+        promise, truth = "it would be there in {n} of {of}", "it was there in {n} of {of}"
+    # Hundredths can hide a promise that was missed, and make one that was kept look missed: then
+    # the sentences count in thousands or more.
     of, (promised, seen) = 100, [in_hundred(share) for share in shares[:2]]
     if group.tone in {"over", "under"} and promised == seen:
         of, (promised, seen) = counts_apart(*shares[:2], most=group.n)
@@ -541,33 +453,20 @@ def _texts(
         )
     low, high = (count(round(of * share)) for share in shares[2:])
     were = "was" if singular(seen) else "were"
-    about = words[0].format(n=about_hundred(promised), of=count(of))
-    return {
-        "promised_text": f"If that were right, {about}.",
-        "observed_text": f"In this test {words[1].format(n=seen, of=count(of), were=were)} "
+    about = promise.format(n=about_hundred(promised), of=count(of))
+    marks = [round(100.0 * share) for share in shares]
+    return Icons(
+        title=title,
+        note=_weight(group, groups, target),
+        promised=marks[0],
+        observed=marks[1],
+        low=marks[2],
+        high=marks[3],
+        tone="quiet" if group.tone == "few" else group.tone,
+        promised_text=f"If that were right, {about}.",
+        observed_text=f"In this test {truth.format(n=seen, of=count(of), were=were)} "
         f"({low} to {high}).",
-    }
-
-
-def _wrong(right: float) -> int:
-    return round(100.0 * (1.0 - right))
-
-
-def _limits(audit: Audit, target: TargetAudit) -> Advice:
-    rows = _rows(audit, target)
-    n = f"these {count(rows)}" if rows > 1 else "this one"
-    groups, alike = target.groups, ""
-    if groups is not None:
-        about = "" if target.target is None else f" for “{target.name}”"
-        alike = (
-            f" They come from {groups_words(groups.column, groups.n)} and "
-            f"{counted_as(groups, rows)} unrelated ones{about}."
-        )
-    return Advice(
-        "What this does not say",
-        f"It says nothing of {with_row_noun('pictures')} unlike {n}, nor whether "
-        + ("a single answer is right" if target.target is None else "a single one has it")
-        + f".{alike}",
+        mark=WRONG if target.target is None else PRESENT,
     )
 
 

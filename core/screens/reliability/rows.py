@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.arrays import Bool, Int
+from core.arrays import Int
 from core.metrics.binning import bin_index
 from core.metrics.records import BinTable
 from core.predictions import Outcomes, Predictions, Task
@@ -14,6 +14,7 @@ from core.screens.kit.records import Column, Table
 from core.screens.kit.text import clean
 
 CONFUSIONS = 3  # that are named
+CONFIDENCE = Column("confidence", "says", "share")
 EVEN = 0.5  # a label counts as predicted above it: a tie goes to the lower class
 
 
@@ -69,18 +70,20 @@ def bin_rows(
     elif target is not None:
         right = predictions.labels[inside] == predictions.rows.predicted[inside]
     chosen = inside[np.lexsort((-outcomes.confidence[inside], right))][:limit]
-    confidence = Column("confidence", "says", "share")
     sure: list[float] = outcomes.confidence[chosen].tolist()
     likely = outcomes.confidence[chosen] > EVEN
     chosen = chosen if known is None else known[chosen]
-    true, predicted = _answers(predictions, target, chosen, likely)
-    rows = tuple(zip(_ids(predictions, chosen), true, predicted, sure, strict=True))
-    columns = (
-        Column("id", "id"),
-        Column("true", "true"),
-        Column("predicted", "predicted"),
-        confidence,
-    )
+    if predictions.task is Task.MULTILABEL:
+        names: tuple[str, ...] = ("absent", "present")
+        answers = predictions.labels[chosen, target or 0], likely.astype(np.int64)
+    else:
+        names = predictions.class_names
+        answers = predictions.labels[chosen], predictions.rows.predicted[chosen]
+    true, predicted = ([names[i] for i in side.tolist()] for side in answers)
+    ids = predictions.row_ids
+    listed = [ids[i] if ids else str(i) for i in chosen.tolist()]
+    rows = tuple(zip(listed, true, predicted, sure, strict=True))
+    columns = (*(Column(key, key) for key in ("id", "true", "predicted")), CONFIDENCE)
     words = bin_words(bins, index, speech(target))
     return BinRows(
         text=f"{words}.",
@@ -117,23 +120,3 @@ def _confusions(predictions: Predictions, inside: Int) -> str:
             taken, came = ("", "") if parts else (" taken", " times")
             parts.append(f"{true}{taken} for {answer} ({count(int(times[i]))}{came})")
     return f"Most often {', '.join(parts)}." if parts else ""
-
-
-def _ids(predictions: Predictions, chosen: Int) -> list[str]:
-    """Return what the file calls each row, or its number counted from 0."""
-    ids = predictions.row_ids
-    return [ids[i] if ids else str(i) for i in chosen.tolist()]
-
-
-def _answers(
-    predictions: Predictions, target: int | None, chosen: Int, likely: Bool
-) -> tuple[list[str], list[str]]:
-    """Return the true and the predicted answer of each chosen row, in the file's names."""
-    names = predictions.class_names
-    if predictions.task is Task.MULTILABEL:
-        states = ("absent", "present")
-        labels = predictions.labels[chosen, target or 0]
-        return [states[i] for i in labels], [states[int(sure)] for sure in likely]
-    true = predictions.labels[chosen].tolist()
-    predicted = predictions.rows.predicted[chosen].tolist()
-    return [names[i] for i in true], [names[i] for i in predicted]

@@ -27,12 +27,7 @@ from core.screens.kit.sentences import (
     with_caveats,
 )
 from core.screens.kit.tiles import tiles
-from core.screens.reliability.classes import (
-    class_card,
-    class_table,
-    label_table,
-    risk_card,
-)
+from core.screens.reliability.classes import class_card, class_table, label_table, risk_card
 
 KEY = (
     Swatch("says more than it should", "over", "dot"),
@@ -123,41 +118,68 @@ def reliability_view(
     """
     if chosen is not None and chosen.target is not None and audit.labels:
         chosen = holm_adjusted(chosen, audit.labels, chosen.target)
-    target = chosen or audit.headline
-    pictured_target = pictured(audit, chosen)
-    logarithmic = dominated(pictured_target.bins) if log_counts is None else log_counts
-    caption = cards.caption(audit, pictured_target, subject.split, subject.digest)
+    target, drawn = chosen or audit.headline, pictured(audit, chosen)
+    # The line below the verdict begins with that of the other target of two classes
+    sentence, other = verdict_sentence(target), other_verdict(audit, target)
+    if other is not None:
+        sentence = replace(sentence, second=f"{other_sentence(other)} {sentence.second}".strip())
+    # What reader and audit said, each once; a wrong class order voids all the rest. The sentence
+    # says what groups are worth, but not of many labels.
+    distinct = dict.fromkeys((*subject.notices, *audit.notices))
+    listed = [note for note in distinct if note.code != NoticeCode.GROUPED or audit.labels]
+    notices = sorted(listed, key=lambda notice: notice.code != NoticeCode.BELOW_CHANCE)
+    logarithmic = dominated(drawn.bins) if log_counts is None else log_counts
+    caption = cards.caption(audit, drawn, subject.split, subject.digest)
+    whose = ""
+    if chosen is None and audit.labels:
+        whose = f"“{drawn.name}”, the label with the largest error"
+    dots, level = len(filled(drawn.bins)), cards.level_of(drawn)
+    by_chance = ""
+    if dots >= FEW_DOTS:
+        outside = f"{(1 - level) * dots:.1g} would lie outside"
+        by_chance = f"; of {dots} dots of a perfect model about {outside}"
+    table = cards.bin_table(drawn.bins)
     figure_cards = [
-        *_bin_cards(
-            pictured_target,
-            caption,
-            prefix=_whose(audit, chosen, pictured_target),
-            log_counts=logarithmic,
-            log_odds=log_odds,
+        FigureCard(
+            key="reliability",
+            title="Reliability diagram",
+            explanation=whose,
+            draw=partial(
+                diagram.diagram,
+                drawn.bins,
+                target=drawn.target,
+                log_counts=logarithmic,
+                log_odds=log_odds,
+            ),
+            alt=cards.diagram_alt(drawn),
+            table=table,
+            caption=f"{caption}{by_chance}",
+        ),
+        FigureCard(
+            key="gap",
+            title="Gap in each bin",
+            explanation=f"{whose}{': ' if whose else ''}{cards.level(drawn)} interval",
+            draw=partial(diagram.gap_view, drawn.bins, target=drawn.target),
+            alt=cards.gap_alt(drawn),
+            table=table,
+            caption=caption,
         ),
         *unbinned_cards(audit, subject, classes, curve),
     ]
+    part = "Label" if audit.task == "multilabel" else "Class"
     return ReliabilityView(
-        eyebrow=_eyebrow(audit, target),
-        sentence=with_caveats(_sentence(audit, target), audit.notices),
+        eyebrow="" if target.target is None else f"{part} “{target.name}”",
+        sentence=with_caveats(sentence, audit.notices),
         numbers=tiles(audit, target, CODE_TONES[target.verdict.code]),
         figures={card.key: card for card in figure_cards},
         key=KEY,
         caption=figure_cards[0].caption,
-        notices=_notices(audit, subject),
+        notices=tuple(notices),
         unavailable=cards.unavailable_table(audit),
         scores=cards.scores_table(audit, target),
         parts=parts_table(audit, classes),
         log_counts=logarithmic,
     )
-
-
-def _sentence(audit: Audit, target: TargetAudit) -> Sentence:
-    """Return the verdict; the line below begins with that of the other target of two classes."""
-    opening, other = verdict_sentence(target), other_verdict(audit, target)
-    if other is None:
-        return opening
-    return replace(opening, second=f"{other_sentence(other)} {opening.second}".strip())
 
 
 def unbinned_cards(
@@ -196,61 +218,3 @@ def audited_view(predictions: Predictions, audit: Audit, subject: Subject) -> Re
     rows = class_gaps(predictions, cards.level_of(audit.main), p_joint=audit.p_joint)
     curve = risk_coverage(SortedOutcomes.of(predictions.outcomes(None)))
     return reliability_view(audit, subject, classes=rows, curve=curve)
-
-
-def _whose(audit: Audit, chosen: TargetAudit | None, pictured_target: TargetAudit) -> str:
-    """Name the label that stands for all of them in the figures."""
-    if chosen is not None or not audit.labels:
-        return ""
-    return f"“{pictured_target.name}”, the label with the largest error: "
-
-
-def _bin_cards(
-    target: TargetAudit, caption: str, *, prefix: str, log_counts: bool, log_odds: bool
-) -> tuple[FigureCard, FigureCard]:
-    bins, index = target.bins, target.target
-    table = cards.bin_table(bins)
-    return (
-        FigureCard(
-            key="reliability",
-            title="Reliability diagram",
-            explanation=prefix.removesuffix(": "),
-            draw=partial(
-                diagram.diagram, bins, target=index, log_counts=log_counts, log_odds=log_odds
-            ),
-            alt=cards.diagram_alt(target),
-            table=table,
-            caption=f"{caption}{_by_chance(target)}",
-        ),
-        FigureCard(
-            key="gap",
-            title="Gap in each bin",
-            explanation=f"{prefix}{cards.level(target)} interval",
-            draw=partial(diagram.gap_view, bins, target=index),
-            alt=cards.gap_alt(target),
-            table=table,
-            caption=caption,
-        ),
-    )
-
-
-def _by_chance(target: TargetAudit) -> str:
-    """Return how many dots a perfect model would have outside their bands."""
-    dots, level = len(filled(target.bins)), cards.level_of(target)
-    if dots < FEW_DOTS:
-        return ""
-    return f"; of {dots} dots of a perfect model about {(1 - level) * dots:.1g} would lie outside"
-
-
-def _eyebrow(audit: Audit, target: TargetAudit) -> str:
-    if target.target is None:
-        return ""
-    return f"{'Label' if audit.task == 'multilabel' else 'Class'} “{target.name}”"
-
-
-def _notices(audit: Audit, subject: Subject) -> tuple[Notice, ...]:
-    """Collect what reader and audit said, each once; a wrong class order voids all the rest."""
-    notices = dict.fromkeys((*subject.notices, *audit.notices))
-    # The sentence says what groups are worth, but not of many labels.
-    listed = [note for note in notices if note.code != NoticeCode.GROUPED or audit.labels]
-    return tuple(sorted(listed, key=lambda notice: notice.code != NoticeCode.BELOW_CHANCE))

@@ -58,6 +58,11 @@ def run_table(
     """
     spoken = [direction(row, words) for row in rows]
     numbers = [_numbers(row.metrics) for row in rows]
+    n = total or len(rows)
+    counted = f"{n:,} run" if n == 1 else f"{n:,} runs"
+    if n != len(rows):
+        shown = f"{first + 1:,} to {first + len(rows):,} of {n:,}"
+        counted = f"Runs {shown}. Ticks apply to this page"
     return RunTable(
         ids=tuple(row.id for row in rows),
         name=tuple(row.name for row in rows),
@@ -71,14 +76,8 @@ def run_table(
         tones=tuple(tone for _, tone in spoken),
         tags=tuple(row.tags for row in rows),
         added=tuple(datetime.fromisoformat(row.created) for row in rows),
-        caption=f"{_counted(first, len(rows), total or len(rows))}. {words.caption}",
+        caption=f"{counted}. {words.caption}",
     )
-
-
-def _counted(first: int, listed: int, total: int) -> str:
-    if listed == total:
-        return f"{total:,} run" if total == 1 else f"{total:,} runs"
-    return f"Runs {first + 1:,} to {first + listed:,} of {total:,}. Ticks apply to this page"
 
 
 def damaged_words(run: DamagedRun) -> tuple[str, str]:

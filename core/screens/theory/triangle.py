@@ -363,17 +363,15 @@ def moons(net: MoonsNet, x: Float, y: Float, p: Float, theme: Theme) -> go.Figur
         "thickness": 10,
         "outlinewidth": 0,
     }
-    figure.add_trace(
-        go.Heatmap(
-            x=x,
-            y=y,
-            z=p.astype(np.float32),
-            zmin=0,
-            zmax=1,
-            colorscale=[[0.0, theme.under], [0.5, theme.middle], [1.0, theme.over]],
-            colorbar=bar,
-            hovertemplate="%{z:.1%}<extra></extra>",
-        )
+    figure.add_heatmap(
+        x=x,
+        y=y,
+        z=p.astype(np.float32),
+        zmin=0,
+        zmax=1,
+        colorscale=[[0.0, theme.under], [0.5, theme.middle], [1.0, theme.over]],
+        colorbar=bar,
+        hovertemplate="%{z:.1%}<extra></extra>",
     )
     for label, symbol in ((False, "circle"), (True, "x")):
         across, up = net.points[net.labels == label].T
@@ -449,16 +447,14 @@ def arrows(moves: tuple[MoveArrows, ...], theme: Theme) -> go.Figure:
             "color": colour,
             "opacity": 1,
         }
-        figure.add_trace(
-            go.Scatter(
-                x=x,
-                y=y,
-                name=move.name,
-                mode="lines+markers",
-                line={"color": colour, "width": 1.4},
-                marker=head,
-                hoverinfo="skip",
-            )
+        figure.add_scatter(
+            x=x,
+            y=y,
+            name=move.name,
+            mode="lines+markers",
+            line={"color": colour, "width": 1.4},
+            marker=head,
+            hoverinfo="skip",
         )
     return figure
 
@@ -467,23 +463,21 @@ def heatmap(values: Float, title: str, theme: Theme) -> go.Figure:
     """Draw the values of a raster, (R, C) with NaN outside, in cividis from 0 up."""
     x, y, _, _ = raster(values.shape[1])
     figure = _empty(theme)
-    figure.add_trace(
-        go.Heatmap(
-            x=x,
-            y=y,
-            z=values.astype(np.float32),
-            colorscale="Cividis",
-            zmin=0,
-            colorbar={
-                "title": {"text": title, "font": {"size": 12.5, "color": theme.ink}},
-                "tickfont": {"size": 12, "color": theme.quiet},
-                "thickness": 14,
-                "len": 0.8,
-                "outlinewidth": 0,
-            },
-            hovertemplate="%{z:.2f} points<extra></extra>",
-            hoverongaps=False,
-        )
+    figure.add_heatmap(
+        x=x,
+        y=y,
+        z=values.astype(np.float32),
+        colorscale="Cividis",
+        zmin=0,
+        colorbar={
+            "title": {"text": title, "font": {"size": 12.5, "color": theme.ink}},
+            "tickfont": {"size": 12, "color": theme.quiet},
+            "thickness": 14,
+            "len": 0.8,
+            "outlinewidth": 0,
+        },
+        hovertemplate="%{z:.2f} points<extra></extra>",
+        hoverongaps=False,
     )
     figure.add_trace(_outline(theme))  # over the ragged rim of the cells
     return figure
@@ -499,28 +493,24 @@ def isolines(
         line = {"color": colour, "width": 2, "dash": kind.dash, "simplify": False}
         for i, (points_of_line, text) in enumerate(zip(kind.lines, kind.texts, strict=True)):
             x, y = plane(points_of_line).T
-            figure.add_trace(
-                go.Scatter(
-                    x=x,
-                    y=y,
-                    name=kind.name,
-                    mode="lines",
-                    line=line,
-                    showlegend=i == 0,  # the first bears the name of its kind
-                    hovertemplate=f"{kind.name}: {text}<extra></extra>",
-                )
+            figure.add_scatter(
+                x=x,
+                y=y,
+                name=kind.name,
+                mode="lines",
+                line=line,
+                showlegend=i == 0,  # the first bears the name of its kind
+                hovertemplate=f"{kind.name}: {text}<extra></extra>",
             )
     marker = {"size": 11, "color": theme.ink, "line": {"color": theme.paper, "width": 1}}
     for mark in marks:
         x, y = plane(mark.p)
-        figure.add_trace(
-            go.Scatter(
-                x=[x],
-                y=[y],
-                name=mark.text,
-                mode="markers",
-                marker=marker | {"symbol": mark.symbol},
-                hovertemplate=f"{mark.text}<extra></extra>",
-            )
+        figure.add_scatter(
+            x=[x],
+            y=[y],
+            name=mark.text,
+            mode="markers",
+            marker=marker | {"symbol": mark.symbol},
+            hovertemplate=f"{mark.text}<extra></extra>",
         )
     return figure

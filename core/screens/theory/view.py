@@ -19,15 +19,7 @@ from core.calibrators.focal_theory import (
 )
 from core.calibrators.theory import GRIDS, Sweep, focal_lower_bound, unit_crossing
 from core.losses.linear_toy import calfocal, inverse_focal
-from core.screens.kit.curves import (
-    DASHES,
-    SHARES,
-    Colour,
-    Highlight,
-    Plot,
-    TheoryCurve,
-    curve_card,
-)
+from core.screens.kit.curves import DASHES, SHARES, Colour, Highlight, Plot, TheoryCurve, curve_card
 from core.screens.kit.numbers import MINUS, in_hundred, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Tile
 
@@ -249,22 +241,17 @@ def map_cards(gamma: float, truth: float, also: tuple[float, ...]) -> tuple[Figu
         f"scaling with T = {three(soft)} and the sharper T = {three(sharp)}; below, the reverse.",
         caption=f"{MAP_PAPER}, propositions 2 and 3 (corrected).",
     )
-    return card, _sharpness_card(gamma)
-
-
-def _sharpness_card(gamma: float) -> FigureCard:
     s = np.linspace(0.05, 20.0, 200)
     ratio = binary_focal_map(s, gamma) / s
-    sharp, soft = temperature_bounds(gamma)
     levels = (1.0 / sharp, 1.0 / closest(2, gamma).temperature, 1.0 / soft)
     names = ("γ + 1", "closest 1/T", "γ + 1 − ½ ln(γ + 1)")
     lines = [
-        quiet_curve(f"{name} = {three(level)}", s, np.full_like(s, level), dash=dash)
-        for name, level, dash in zip(names, levels, ("dot", "dash", "dashdot"), strict=True)
+        quiet_curve(f"{line} = {three(level)}", s, np.full_like(s, level), dash=dash)
+        for line, level, dash in zip(names, levels, ("dot", "dash", "dashdot"), strict=True)
     ]
     pad = 0.06 * (levels[0] - levels[2])
-    plot = Plot(
-        curves=(*lines, main_curve(f"the map, γ = {written(gamma)}", s, ratio)),
+    factors = Plot(
+        curves=(*lines, main_curve(f"the map, γ = {name}", s, ratio)),
         across="Logit s of what the model says",
         up="Factor on the logit",
         x={"range": [0, 20.4]},
@@ -272,17 +259,18 @@ def _sharpness_card(gamma: float) -> FigureCard:
         between=(lines[0], lines[2]),
         hover="s = %{x:.2f}: factor %{y:.4f}",
     )
-    return curve_card(
+    factor_card = curve_card(
         "sharpness",
         "Sharpening",
         "logit after / before",
-        plot,
+        factors,
         (number("logit"), number("factor")),
         alt=f"Factor by which the map multiplies a positive logit. It starts at {three(ratio[0])}, "
         f"tends to gamma + 1 = {three(levels[0])} and stays above {three(levels[2])}. "
         f"The closest temperature is the flat line {three(levels[1])}.",
         caption=f"{MAP_PAPER}, proposition 3 (corrected).",
     )
+    return card, factor_card
 
 
 # Closest temperatures.
@@ -643,15 +631,11 @@ def gradient_cards(gamma: float, p0: float, also: tuple[float, ...]) -> tuple[Fi
         f"{three(float(factor.max()))}, 1 again at {percent(cross)}, 0 at 1.",
         caption=f"{GRADIENT_PAPER}, proposition 1.",
     )
-    return factor_card, _star_card(p0)
-
-
-def _star_card(p0: float) -> FigureCard:
-    p, star = np.linspace(0.1, 0.6, 201), float(gamma_star(p0))
+    near, star = np.linspace(0.1, 0.6, 201), float(gamma_star(p0))
     steps, gammas = np.array([0.1, 0.2, 0.2, 0.6]), np.array([5.0, 5.0, 3.0, 3.0])
-    plot = Plot(
+    smallest = Plot(
         curves=(
-            main_curve("γ*(p0)", p, gamma_star(p)),
+            main_curve("γ*(p0)", near, gamma_star(near)),
             TheoryCurve("FLSD-53: 5 below 0.2, else 3", steps, gammas, 1, "dash", 1.8),
         ),
         across="p0, probability of the true class",
@@ -661,14 +645,15 @@ def _star_card(p0: float) -> FigureCard:
         spots=(Highlight(p0, star, f"γ*({p0:g}) = {three(star)}"),),
         hover="p0 = %{x:.1%}: γ = %{y:.3f}",
     )
-    return curve_card(
+    star_card = curve_card(
         "star",
         "Smallest γ with no larger gradient",
         "g(p, γ) ≤ 1 for every p ≥ p0",
-        plot,
+        smallest,
         (number("p0"), number("gamma", "γ")),
         alt=f"Gamma star against p0: {three(star)} at {p0:g}, "
         f"{three(float(gamma_star(0.2)))} at 0.2 and {three(float(gamma_star(0.25)))} at 0.25, "
         "which FLSD-53 rounds to 5 and 3; 0 from one half.",
         caption=f"{GRADIENT_PAPER}, proposition 2.",
     )
+    return factor_card, star_card

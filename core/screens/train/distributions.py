@@ -110,24 +110,7 @@ def learned_card(rows: LearnedRows) -> FigureCard:
 
 def distribution_cards(history: History) -> tuple[FigureCard, ...]:
     """Return a figure for each distribution that a history holds, each at up to three epochs."""
-    parts = _parts(history)
-    makers: tuple[tuple[str, Callable[[Parts], FigureCard]], ...] = (
-        (NORMS, _norms_card),
-        (RELIABILITY, _reliability_card),
-    )
-    return tuple(
-        make({epoch: values for epoch, values in parts.items() if _has(values, name)})
-        for name, make in makers
-        if any(_has(values, name) for values in parts.values())
-    )
-
-
-def _has(values: dict[str, float], name: str) -> bool:
-    return any(key.startswith(name + DOT) for key in values)
-
-
-def _parts(history: History) -> Parts:
-    """Return the distributions of the first, the middle and the last epoch, counted from 1."""
+    # The first, the middle and the last epoch, counted from 1
     epochs = np.unique(history.epoch)
     shown = {int(epochs[at]) for at in (0, (len(epochs) - 1) // 2, -1)} if len(epochs) else set()
     parts: Parts = {epoch + 1: {} for epoch in sorted(shown)}
@@ -135,7 +118,13 @@ def _parts(history: History) -> Parts:
     for epoch, metric, value in rows:
         if epoch in shown and DOT in metric:
             parts[epoch + 1][metric] = value
-    return parts
+    cards = []
+    for name, make in ((NORMS, norms_card), (RELIABILITY, reliability_card)):
+        start = name + DOT
+        own = {e: v for e, v in parts.items() if any(key.startswith(start) for key in v)}
+        if own:
+            cards.append(make(own))
+    return tuple(cards)
 
 
 def _curves(
@@ -151,7 +140,9 @@ def _curves(
     return curves
 
 
-def _norms_card(parts: Parts) -> FigureCard:
+def norms_card(parts: Parts) -> FigureCard:
+    """Return the gradient norms of single images, by epoch."""
+
     def share(values: dict[str, float]) -> tuple[Float, Float]:
         return MIDDLES, np.nan_to_num(column(values, NORMS, "share", N_NORMS))
 
@@ -185,7 +176,9 @@ def _norms_card(parts: Parts) -> FigureCard:
     )
 
 
-def _reliability_card(parts: Parts) -> FigureCard:
+def reliability_card(parts: Parts) -> FigureCard:
+    """Return the reliability of the training rows, by epoch."""
+
     def dots(values: dict[str, float]) -> tuple[Float, Float]:
         filled = np.isfinite(column(values, RELIABILITY, "count", BINS))
         confidence = column(values, RELIABILITY, "confidence", BINS)[filled]
@@ -202,7 +195,14 @@ def _reliability_card(parts: Parts) -> FigureCard:
         y=SHARES,
         hover="says %{x:.1%}, right %{y:.1%}",
     )
-    gaps = ", ".join(f"{epoch}: {percent(_error(values))}" for epoch, values in parts.items())
+    errors = []
+    for epoch, values in parts.items():
+        n, says, right = (
+            np.nan_to_num(column(values, RELIABILITY, what, BINS))
+            for what in ("count", "confidence", "accuracy")
+        )
+        errors.append(f"{epoch}: {percent(float(n @ np.abs(says - right) / n.sum()))}")
+    gaps = ", ".join(errors)
     return curve_card(
         "train_bins",
         "Training reliability",
@@ -214,12 +214,3 @@ def _reliability_card(parts: Parts) -> FigureCard:
         f"{gaps}.",
         curve=Column("epoch", "epoch"),
     )
-
-
-def _error(values: dict[str, float]) -> float:
-    """Return the ECE of the training rows over these bins."""
-    n, says, right = (
-        np.nan_to_num(column(values, RELIABILITY, what, BINS))
-        for what in ("count", "confidence", "accuracy")
-    )
-    return float(n @ np.abs(says - right) / n.sum())

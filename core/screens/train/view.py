@@ -12,7 +12,7 @@ from core.arrays import Float, Int
 from core.histories import History
 from core.screens.kit.curves import legend
 from core.screens.kit.forms import Kind
-from core.screens.kit.numbers import count, percent, points, three
+from core.screens.kit.numbers import count, finite, percent, points, three
 from core.screens.kit.records import Cell, Column, FigureCard, Table
 from core.screens.kit.run_marks import RunMark, marks
 from core.screens.kit.text import clean, safe, short
@@ -96,41 +96,35 @@ def panel(measure: MeasurePanel, theme: Theme) -> go.Figure:
     settings["xaxis"] = axis(
         theme, measure.across, range=[1 - pad, last + pad], showgrid=False, **ticks
     )
-    settings["yaxis"] = axis(theme, **_scale(measure))
+    up: dict[str, Any] = {"nticks": 5}  # Any: plotly's settings
+    values = np.concatenate([line.value for line in measure.lines])
+    values = values[np.isfinite(values) & (values > 0)]
+    if measure.unit in ("share", "nats", "points"):
+        up["rangemode"] = "tozero"
+    elif measure.unit == "rate" and values.size and values.max() > DECADE * values.min():
+        up |= {"type": "log", "exponentformat": "power", "dtick": 1}
+    if measure.unit == "share":
+        up["ticksuffix"] = " %"
+    settings["yaxis"] = axis(theme, **up)
     settings["showlegend"] = measure.named
     settings["legend"] = legend(theme)
     figure = go.Figure(layout=settings)
-    figure.add_traces([_trace(line, measure, theme) for line in measure.lines])
-    return figure
-
-
-def _scale(measure: MeasurePanel) -> dict[str, Any]:  # Any: plotly's settings
-    if measure.unit == "share":
-        return {"rangemode": "tozero", "ticksuffix": " %", "nticks": 5}
-    if measure.unit in ("nats", "points"):
-        return {"rangemode": "tozero", "nticks": 5}
-    values = np.concatenate([line.value for line in measure.lines])
-    values = values[np.isfinite(values) & (values > 0)]
-    if measure.unit == "rate" and values.size and values.max() > DECADE * values.min():
-        return {"type": "log", "nticks": 5, "exponentformat": "power", "dtick": 1}
-    return {"nticks": 5}
-
-
-def _trace(line: MeasureCurve, measure: MeasurePanel, theme: Theme) -> go.Scatter:
-    at = kept(line.value)
-    colour = theme.runs[line.colour]
-    known = int(np.isfinite(line.value).sum())
-    name = safe(short(line.name, 40))
     digits = {"share": ".2f} %", "points": ".2f}"}.get(measure.unit, ".3~g}")
-    return go.Scatter(
-        x=line.epoch[at],
-        y=(100.0 if measure.unit in IN_PERCENT else 1.0) * line.value[at],
-        name=name,
-        mode="lines+markers" if known <= DOTS_UP_TO else "lines",
-        line={"color": colour, "width": line.width, "dash": line.dash, "simplify": False},
-        marker={"size": 4.5, "color": colour},
-        hovertemplate=f"<b>{name}</b><br>{measure.across} %{{x}}: %{{y:{digits}<extra></extra>",
-    )
+    scale = 100.0 if measure.unit in IN_PERCENT else 1.0
+    for line in measure.lines:
+        at, colour = kept(line.value), theme.runs[line.colour]
+        known = int(np.isfinite(line.value).sum())
+        name = safe(short(line.name, 40))
+        figure.add_scatter(
+            x=line.epoch[at],
+            y=scale * line.value[at],
+            name=name,
+            mode="lines+markers" if known <= DOTS_UP_TO else "lines",
+            line={"color": colour, "width": line.width, "dash": line.dash, "simplify": False},
+            marker={"size": 4.5, "color": colour},
+            hovertemplate=f"<b>{name}</b><br>{measure.across} %{{x}}: %{{y:{digits}<extra></extra>",
+        )
+    return figure
 
 
 TRAINING, VALIDATION, TEST = "training", "validation", "test"
@@ -367,9 +361,7 @@ def cards(measures: Sequence[Measure], runs: Sequence[TrainedRun]) -> tuple[Figu
 
 
 def _card(
-    measure: Measure,
-    runs: Sequence[TrainedRun],
-    tables: Sequence[dict[str, tuple[Int, Float]]],
+    measure: Measure, runs: Sequence[TrainedRun], tables: Sequence[dict[str, tuple[Int, Float]]]
 ) -> FigureCard:
     lines: list[MeasureCurve] = []
     courses: list[str] = []
@@ -393,9 +385,19 @@ def _card(
             words = _course(epoch, value, measure)
             courses.append(f"{who or clean(run.name)}: {words}")
             rows += [
-                (clean(run.name), name or measure.title, int(epoch[i]), _cell(float(value[i])))
+                (clean(run.name), name or measure.title, int(epoch[i]), finite(value[i]))
                 for i in kept(value)
             ]
+    n_done, n_epochs = runs[0].history.n_epochs, runs[0].n_epochs
+    done = f"{count(n_done)} {measure.across}{'' if n_done == 1 else 's'}"
+    if n_done < n_epochs:
+        done = f"{count(n_done)} of {count(n_epochs)} {measure.across}s so far"
+    columns = (
+        Column("run", "run"),
+        Column("measure", "measure"),
+        Column("epoch", measure.across, "count"),
+        Column("value", "value", _KINDS[measure.unit]),
+    )
     measure_panel = MeasurePanel(
         lines=tuple(lines),
         unit=measure.unit,
@@ -409,16 +411,8 @@ def _card(
         explanation=measure.explanation,
         draw=partial(panel, measure_panel),
         alt=f"{measure.title} by {measure.across}. {'; '.join(courses)}.",
-        table=Table(
-            (
-                Column("run", "run"),
-                Column("measure", "measure"),
-                Column("epoch", measure.across, "count"),
-                Column("value", "value", _KINDS[measure.unit]),
-            ),
-            tuple(rows),
-        ),
-        caption=f"{measure.source}. {_so_far(runs[0], measure.across)}",
+        table=Table(columns, tuple(rows)),
+        caption=f"{measure.source}. {done}.",
     )
 
 
@@ -435,17 +429,6 @@ def best_epoch(run: TrainedRun, metric: str) -> str:
     if low == at[-1]:
         return f"{best}, the last so far."
     return f"{best}. After epoch {count(int(epoch[at[-1]]))} it is {write(float(value[at[-1]]))}."
-
-
-def _cell(value: float) -> float | None:
-    return value if np.isfinite(value) else None
-
-
-def _so_far(run: TrainedRun, across: str) -> str:
-    done = run.history.n_epochs
-    if done < run.n_epochs:
-        return f"{count(done)} of {count(run.n_epochs)} {across}s so far."
-    return f"{count(done)} {across}{'' if done == 1 else 's'}."
 
 
 def _course(epoch: Int, value: Float, measure: Measure) -> str:
@@ -467,4 +450,4 @@ def _course(epoch: Int, value: Float, measure: Measure) -> str:
 
 def last_value(run: TrainedRun, metric: str) -> float | None:
     """Return a metric of the last epoch, or None where it has no value."""
-    return _cell(run.history.last().get(metric, float("nan")))
+    return finite(run.history.last().get(metric, float("nan")))

@@ -28,7 +28,6 @@ from core.screens.kit.methods import parameters
 from core.screens.kit.numbers import count
 from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import marks
-from core.screens.posthoc import innate
 from core.screens.posthoc import view as views
 from core.screens.posthoc.words import NAMES, meaning
 from core.screens.reliability.view import KEY
@@ -301,14 +300,16 @@ def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
         return
     badges = dict(zip(runs, marks([run.id for run in runs]), strict=True))
     widgets.second(
-        innate.summary({run.name: run_calibration for run, run_calibration in calibrations.items()})
+        views.innate_summary(
+            {run.name: run_calibration for run, run_calibration in calibrations.items()}
+        )
     )
-    table = innate.innate_table(
+    table = views.innate_table(
         [(run.name, badges[run], calibration) for run, calibration in calibrations.items()]
     )
     widgets.scores("Runs before and after their temperature", table.heads, table.written())
     widgets.save(table.file, "before_and_after")
-    widgets.caption(innate.CAPTION)
+    widgets.caption(views.INNATE_CAPTION)
 
 
 SMALL_WIDTH = 229  # four fit beside each other at 1,280 px

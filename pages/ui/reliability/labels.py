@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.metrics.records import Audit
 from core.screens.kit.records import Table
-from core.screens.reliability.labels import labels_view
+from core.screens.reliability.classes import labels_view
 from pages.ui import cache, frame, state, widgets
 from pages.ui.reliability.choices import ALL
 

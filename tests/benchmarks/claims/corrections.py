@@ -17,7 +17,7 @@ from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.comparison import Comparison, compare
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.kit.methods import IN_SENTENCE
-from core.screens.posthoc.innate import summary
+from core.screens.posthoc.view import innate_summary
 from core.screens.posthoc.words import plain_sentence, sentence
 from core.studies import posthoc
 from core.studies.fitted_temperature import innate_calibration
@@ -131,7 +131,7 @@ def cell(
         hits["second"] += wrong_second(words.second, words.text, true)
         hits["plain"] += wrong_plain(found, none, true)
         hits["helps"] += FIRST.match(words.text) is not None
-        alone = summary({"A": innate_calibration(rows_, found[NONE], fits["ts"])})
+        alone = innate_summary({"A": innate_calibration(rows_, found[NONE], fits["ts"])})
         hits["innate"] += ("none is calibrated" in alone) == ("calibrated" in design)
     share = {name: hit / sets for name, hit in hits.items()}
     yield claim("a correction that does not help is said to", design, n, share["first"], sets)

@@ -155,7 +155,7 @@ CLAIMED = (
     Claimed(
         "This shows most",
         "Reliability, plain words",
-        "core.screens.reliability.plain:_second",
+        "core.screens.reliability.plain:plain_view",
         "the verdict detects, and an exact interval divided among the groups",
         VERDICTS,
         "plain words name a group of answers",
@@ -163,7 +163,7 @@ CLAIMED = (
     Claimed(
         "coloured where p is at most",
         "Reliability, classes",
-        "core.screens.reliability.classes:_looks",
+        "core.screens.reliability.classes:class_card",
         f"{JOINT}, and an exact test of each class, Bonferroni",
         VERDICTS,
         "a class is coloured",
@@ -203,7 +203,7 @@ CLAIMED = (
     Claimed(
         "beyond chance",
         "Compare, table",
-        "core.screens.compare.view:_difference_table",
+        "core.screens.compare.view:_forest",
         EVERY,
         EQUAL_RUNS,
         "a difference of ece",
@@ -211,7 +211,7 @@ CLAIMED = (
     Claimed(
         "is closer to the truth, beyond chance.",
         "Compare, plain words",
-        "core.screens.kit.differences:_plain_ties",
+        "core.screens.kit.differences:plain_sentence",
         EVERY,
         PAIRS,
         "the worse of three is told by ece",
@@ -227,7 +227,7 @@ CLAIMED = (
     Claimed(
         "goes lower",
         "Post-hoc",
-        "core.screens.posthoc.words:_others",
+        "core.screens.posthoc.words:sentence",
         "the paired interval to the best correction, divided among them, leaves 0 out",
         CORRECTIONS,
         "corrections ranked the wrong way round",
@@ -251,7 +251,7 @@ CLAIMED = (
     Claimed(
         "none is calibrated by its training alone",
         "Post-hoc, several runs",
-        "core.screens.posthoc.innate:summary",
+        "core.screens.posthoc.view:innate_summary",
         "every T is off 1 by a tenth, and every temperature lowers the ECE beyond chance",
         CORRECTIONS,
         "“none is calibrated by its training”",
@@ -259,7 +259,7 @@ CLAIMED = (
     Claimed(
         " the alarm that flags ",
         "Out of distribution",
-        "core.screens.ood.words:_alike",
+        "core.screens.ood.words:sentence",
         "the share itself; its interval stands beside it",
         OOD,
         "interval of fpr95_in",
@@ -275,7 +275,7 @@ CLAIMED = (
     Claimed(
         '"tie" if tie',
         "Out of distribution, runs",
-        "core.screens.ood.table:_difference",
+        "core.screens.ood.table:rows",
         "DeLong's paired interval leaves 0 out",
         OOD,
         "a difference of auroc that is no tie",
@@ -387,7 +387,7 @@ CLAIMED = (
     Claimed(
         "of a perfect model about",
         "Reliability, dots",
-        "core.screens.reliability.view:_by_chance",
+        "core.screens.reliability.view:reliability_view",
         "each dot by its own band; how many of a perfect model lie outside stands beside them",
     ),
     Claimed(
@@ -405,13 +405,13 @@ CLAIMED = (
     Claimed(
         "calibrated by training, as far as a temperature can tell",
         "Post-hoc, several runs",
-        "core.screens.posthoc.innate:summary",
+        "core.screens.posthoc.view:innate_summary",
         "T is within a tenth of 1: a tolerance, not a test",
     ),
     Claimed(
         "More sure than people by",
         "Reliability, human truth",
-        "core.screens.reliability.human_words:_second",
+        "core.screens.reliability.human_words:human_sentence",
         "the interval of confidence minus the share of people who agree leaves 0 out",
         PEOPLE,
         '"more sure than people", or less sure',
@@ -427,7 +427,7 @@ CLAIMED = (
     Claimed(
         "falls by",
         "Reliability, human truth",
-        "core.screens.reliability.human:_change",
+        "core.screens.reliability.human:fits_words",
         f"{PAIRED}; rows of ECE under {EQUAL_RUNS}",
     ),
     Claimed(
@@ -447,7 +447,7 @@ CLAIMED = (
     Claimed(
         "at or below chance",
         "every page, notice",
-        "core.metrics.notices:_chance",
+        "core.metrics.notices:notices",
         "a count of right answers; asks for the class order",
     ),
 )

@@ -18,8 +18,7 @@ from core.screens.kit.labels import (
     label_verdicts,
     labels_sentence,
 )
-from core.screens.reliability.classes import label_table
-from core.screens.reliability.labels import labels_view
+from core.screens.reliability.classes import label_table, labels_view
 from core.screens.reliability.plain import plain_view
 from core.screens.reliability.view import Subject, reliability_view
 from core.screens.xray.finding import finding_view

@@ -17,8 +17,14 @@ from core.screens.kit.methods import parameters
 from core.screens.kit.run_marks import marks
 from core.screens.kit.theme import THEMES
 from core.screens.posthoc.figures import excess
-from core.screens.posthoc.innate import innate_table, summary
-from core.screens.posthoc.view import curves_card, landscape_card, plain_view, posthoc_view
+from core.screens.posthoc.view import (
+    curves_card,
+    innate_summary,
+    innate_table,
+    landscape_card,
+    plain_view,
+    posthoc_view,
+)
 from core.screens.posthoc.words import plain_sentence, sentence
 from core.studies.fitted_temperature import innate_calibration
 from core.studies.posthoc import NONE, Fit, MethodReport, evaluate, fit, judge, parts
@@ -314,13 +320,13 @@ def test_runs_before_and_after_are_told_with_their_temperature():
     assert tuple(row.mark for row in shown) == badges
     assert [row.cells[0].interval for row in shown] == ["", "near 1"]
     assert [(row.strong, row.ties) for row in shown] == [({3}, set()), (set(), {3})]
-    assert "“calm”" in summary({"sharp": sharp, "calm": calm})
-    assert "“sharp”" not in summary({"sharp": sharp, "calm": calm})
-    assert "none is calibrated" in summary({"sharp": sharp})
+    assert "“calm”" in innate_summary({"sharp": sharp, "calm": calm})
+    assert "“sharp”" not in innate_summary({"sharp": sharp, "calm": calm})
+    assert "none is calibrated" in innate_summary({"sharp": sharp})
     tied = replace(calm, temperature=1.3)
     assert tied.gap.tie
-    assert "could be chance" in summary({"sharp": sharp, "tied": tied})
-    assert "none is calibrated" not in summary({"sharp": sharp, "tied": tied})
+    assert "could be chance" in innate_summary({"sharp": sharp, "tied": tied})
+    assert "none is calibrated" not in innate_summary({"sharp": sharp, "tied": tied})
     row = table.file.rows[0]
     assert row[:2] == ("sharp", sharp.temperature)
     assert row[2] == before

@@ -6,7 +6,7 @@ from dataclasses import replace
 from core.metrics.records import Gap
 from core.metrics.verdict_codes import VerdictCode
 from core.screens.kit.labels import label_verdicts
-from core.screens.reliability.labels import labels_view
+from core.screens.reliability.classes import labels_view
 
 
 def test_labels_are_counted_by_verdict_and_listed_the_worst_first(make_audit, make_target):
