@@ -31,12 +31,7 @@ def release() -> None:
 
 
 def cached(
-    *,
-    library: int,
-    draft: int,
-    spinner: str = "",
-    keys: Keys | None = None,
-    arrays: bool = False,
+    *, library: int, draft: int, spinner: str = "", keys: Keys | None = None, arrays: bool = False
 ) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
     """Return a decorator that keeps results where what they were computed from belongs.
 

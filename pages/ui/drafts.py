@@ -39,21 +39,30 @@ def bar(run: cache.Run, *, primary: bool = True) -> None:
             if draft.again is not None and st.button("Read it another way", key="draft.again"):
                 draft.again(draft)
                 st.switch_page(site.HOME.script)
-        with st.popover(
-            "Keep in the library", type="primary" if primary else "secondary", key="draft.keep"
+        with (
+            st.popover(
+                "Keep in the library", type="primary" if primary else "secondary", key="draft.keep"
+            ),
+            st.form("draft.form", border=False),
         ):
-            _form(run)
+            name = st.text_input("Name", run.name, max_chars=300)
+            tags = st.text_input("Tags", placeholder="separated by commas", max_chars=300)
+            if st.form_submit_button("Keep", type="primary"):
+                with frame.caught():
+                    keep(run, name, [tag for tag in map(str.strip, tags.split(",")) if tag])
         st.button("Discard", key="draft.discard", on_click=_discard, args=(run.id,))
-    _watch(run)
-
-
-def _form(run: cache.Run) -> None:
-    with st.form("draft.form", border=False):
-        name = st.text_input("Name", run.name, max_chars=300)
-        tags = st.text_input("Tags", placeholder="separated by commas", max_chars=300)
-        if st.form_submit_button("Keep", type="primary"):
-            with frame.caught():
-                keep(run, name, [tag for tag in map(str.strip, tags.split(",")) if tag])
+    # How far its keeping is, if that was begun
+    task = st.session_state.get(_place(run.id))
+    if task is None:
+        return
+    manifest = task.draw()
+    if manifest is not None:
+        KEPT[run.id] = manifest.id
+        del st.session_state[_place(run.id)]
+        task.forget()
+        _kept(run, manifest.id)
+    if not task.running:  # it was stopped, or failed
+        session.disclaim(run.id)
 
 
 def keep(
@@ -97,21 +106,6 @@ def keep(
     task = st.session_state[_place(run.id)] = BackgroundTask(f"keep.{run.id}", run.id, text, start)
     task.begin()
     st.rerun()
-
-
-def _watch(run: cache.Run) -> None:
-    """Draw how far the keeping of a draft is, if it was begun."""
-    task = st.session_state.get(_place(run.id))
-    if task is None:
-        return
-    manifest = task.draw()
-    if manifest is not None:
-        KEPT[run.id] = manifest.id
-        del st.session_state[_place(run.id)]
-        task.forget()
-        _kept(run, manifest.id)
-    if not task.running:  # it was stopped, or failed
-        session.disclaim(run.id)
 
 
 def _place(draft_id: str) -> str:

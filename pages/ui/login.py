@@ -44,7 +44,15 @@ def guard() -> None:
         html_macros.draw("headline", "Log in to see your runs.")
         if st.context.cookies.get(server.failure_cookie()) == "1":
             st.markdown(FAILED)
-        _keep_link()
+        # The browser keeps the link that was opened; the server leads back to it after the login
+        # (`server.Guard`). The provider's page is another site: a strict cookie would not come back
+        link = "encodeURIComponent(location.pathname + location.search)"
+        st.html(
+            f"<script>document.cookie = '{server.link_cookie()}=' + {link}"
+            f" + '; path=/; max-age={KEPT_S}; SameSite=Lax'"
+            " + (location.protocol === 'https:' ? '; Secure' : '')</script>",
+            unsafe_allow_javascript=True,
+        )
         if st.button("Log in", type="primary", key="login.in"):
             st.login()
         st.stop()
@@ -56,21 +64,6 @@ def guard() -> None:
         )
         st.button("Log out", key="login.out", on_click=_leave)
         st.stop()
-
-
-def _keep_link() -> None:
-    """Let the browser keep the link that was opened, for a quarter of an hour.
-
-    The server leads back to it after the login (`server.Guard`). The provider's page is another
-    site, so that a strict cookie would not come back from there.
-    """
-    link = "encodeURIComponent(location.pathname + location.search)"
-    st.html(
-        f"<script>document.cookie = '{server.link_cookie()}=' + {link}"
-        f" + '; path=/; max-age={KEPT_S}; SameSite=Lax'"
-        " + (location.protocol === 'https:' ? '; Secure' : '')</script>",
-        unsafe_allow_javascript=True,
-    )
 
 
 def panel() -> None:

@@ -102,7 +102,10 @@ def picker(
     # The runs of each tag, by the choice that stands for it, in the order of tags
     tags = sorted({tag for row in listed for tag in row.tags}, key=str.casefold)
     tagged = {f"{TAG}{tag}": [row.id for row in listed if tag in row.tags] for tag in tags}
-    names |= {choice: _tag_words(choice, len(ids)) for choice, ids in tagged.items()}
+    names |= {
+        choice: f"Tag: {choice.removeprefix(TAG)} ({len(ids)} run{'s' * (len(ids) != 1)})"
+        for choice, ids in tagged.items()
+    }
     names = state.distinct_names(names, {row.id: row.created for row in listed})
     st.session_state[key] = [run.id for run in runs]
     st.multiselect(
@@ -114,10 +117,6 @@ def picker(
         placeholder="Choose runs or a tag",
         on_change=lambda: choose(_runs_of(st.session_state[key], tagged)[:most]),
     )
-
-
-def _tag_words(choice: str, runs: int) -> str:
-    return f"Tag: {choice.removeprefix(TAG)} ({runs} run{'' if runs == 1 else 's'})"
 
 
 def _runs_of(choices: Sequence[str], tagged: Mapping[str, Sequence[str]]) -> list[str]:

@@ -5,7 +5,7 @@ import streamlit as st
 from core.errors import AuditError, sentence
 from core.predictions import ScoreKind
 from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import Inspection, ReadingCandidate
+from core.readers.predictions.result import Inspection
 from pages.ui import widgets
 from pages.ui.escape import esc
 
@@ -81,29 +81,25 @@ def pick(inspection: Inspection, key: str) -> ReadOptions | None:
     for start in range(0, len(candidates), ABREAST):
         row = candidates[start : start + ABREAST]
         for place, column in enumerate(st.columns(max(2, len(row)))[: len(row)]):
+            candidate = row[place]
             with column, st.container(border=True, height="stretch"):
-                if _card(row[place], f"{key}.{start + place}"):
-                    picked = row[place].options
+                widgets.title(f"{candidate.title[:1].upper()}{candidate.title[1:]}")
+                if not candidate.example:
+                    st.markdown("Accuracy and ECE appear after one more question.")
+                elif candidate.accuracy is not None and candidate.ece is not None:
+                    # not for inputs of no class
+                    right, error = 100 * candidate.accuracy, 100 * candidate.ece
+                    st.markdown(
+                        f"Right in **{right:.1f} %** of rows; off by **{error:.1f}** points on "
+                        "average (ECE)"
+                    )
+                if candidate.example:
+                    widgets.caption(f"{candidate.example[:1].upper()}{candidate.example[1:]}")
+                widgets.caption(f"On the command line: {candidate.option}")
+                if st.button(
+                    "Read it this way",
+                    key=f"{key}.{start + place}",
+                    help=f"Read the file as {esc(candidate.title)}",
+                ):
+                    picked = candidate.options
     return picked
-
-
-def _card(candidate: ReadingCandidate, key: str) -> bool:
-    """Draw what one reading would mean; return whether its button was pressed."""
-    title = f"{candidate.title[:1].upper()}{candidate.title[1:]}"
-    widgets.title(title)
-    numbers = _numbers(candidate)
-    if numbers:
-        st.markdown(numbers)
-    if candidate.example:
-        widgets.caption(f"{candidate.example[:1].upper()}{candidate.example[1:]}")
-    widgets.caption(f"On the command line: {candidate.option}")
-    return st.button("Read it this way", key=key, help=f"Read the file as {esc(candidate.title)}")
-
-
-def _numbers(candidate: ReadingCandidate) -> str:
-    if not candidate.example:
-        return "Accuracy and ECE appear after one more question."
-    if candidate.accuracy is None or candidate.ece is None:
-        return ""  # inputs of no class
-    right, error = 100 * candidate.accuracy, 100 * candidate.ece
-    return f"Right in **{right:.1f} %** of rows; off by **{error:.1f}** points on average (ECE)"

@@ -16,11 +16,7 @@ from pages.ui.visitor import open_library
 
 QUICK_CELLS = 400_000  # scores; fewer are audited for the header where nothing is kept
 LISTED = 200  # runs in the picker; the Runs page lists and searches all
-OFFERED = (
-    "digits-fair",
-    "digits-overconfident",
-    "digits-traits",
-)
+OFFERED = ("digits-fair", "digits-overconfident", "digits-traits")
 
 
 def samples() -> None:
@@ -72,17 +68,32 @@ def header(
     splits = splits or run.splits
     default = run.split if run.split in splits else splits[0]
     with st.container(horizontal=True, vertical_alignment="center", key="bare.run"):
-        _picker(run)
+        names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
+        listed = cache.openable(LISTED)
+        names |= {row.id: row.name for row in listed}
+        names.setdefault(run.id, run.name)
+        names = state.distinct_names(names, {row.id: row.created for row in listed})
+        st.session_state["app.picked"] = run.id
+        st.selectbox(
+            "Run",
+            list(names),
+            key="app.picked",
+            format_func=lambda run_id: names.get(run_id, run_id),
+            on_change=_open_picked,
+            args=(names,),
+            width=300,
+        )
         if len(splits) > 1:
-            names = controls.SPLIT_NAMES
+            words = controls.SPLIT_NAMES
             split = controls.segments(
-                "Split", "split", splits, default, names, elsewhere=run.splits
+                "Split", "split", splits, default, words, elsewhere=run.splits
             )
         else:
             split = splits[0]
         with st.container(key="verdict", width="content"):
             place = st.empty()
-        if _keeps_gammas(run):
+        history = None if run.draft else open_library().get(run.id).history
+        if history is not None and history.bins is not None:
             st.page_link(
                 site.GAMMA.script,
                 label=site.GAMMA.title,
@@ -109,11 +120,6 @@ def header(
     return split
 
 
-def _keeps_gammas(run: cache.Run) -> bool:
-    history = None if run.draft else open_library().get(run.id).history
-    return history is not None and history.bins is not None
-
-
 def _verdict(run: cache.Run, split: str) -> tuple[str, str]:
     """Return the verdict in a few words, and its tone."""
     from pages.ui import audits  # late: the page of runs needs none of what it imports
@@ -125,24 +131,6 @@ def _verdict(run: cache.Run, split: str) -> tuple[str, str]:
     audit = audits.known(run, split) if quick and (several or not kept) else None
     metrics = kept or (summarise(audit) if audit else None)
     return verdict(metrics, run.task, words, alone=True, labels=audit.labels if audit else ())
-
-
-def _picker(run: cache.Run) -> None:
-    names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
-    listed = cache.openable(LISTED)
-    names |= {row.id: row.name for row in listed}
-    names.setdefault(run.id, run.name)
-    names = state.distinct_names(names, {row.id: row.created for row in listed})
-    st.session_state["app.picked"] = run.id
-    st.selectbox(
-        "Run",
-        list(names),
-        key="app.picked",
-        format_func=lambda run_id: names.get(run_id, run_id),
-        on_change=_open_picked,
-        args=(names,),
-        width=300,
-    )
 
 
 def _open_picked(names: Mapping[str, str]) -> None:

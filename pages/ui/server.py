@@ -120,13 +120,9 @@ _SEEN: Final[dict[str, Any]] = {}  # sessions that were there at the last look, 
 # For pages ----------------------------------------------------------------------------------------
 
 
-def _itself(file: UploadedFile, _: object) -> UploadedFile:
-    return file
-
-
 # Streamlit gives a script a deep copy of what a widget holds: of a file as many bytes again, and
 # as long as that takes no other session runs.
-UploadedFile.__deepcopy__ = _itself  # type: ignore[attr-defined]
+UploadedFile.__deepcopy__ = lambda file, _: file  # type: ignore[attr-defined]
 
 
 def file_id(data: bytes, mimetype: str, filename: str | None = None) -> str:
@@ -280,11 +276,8 @@ class Guard:
 def _leads_nowhere(scope: Scope) -> bool:
     """Whether a person opens a page that there is not, of which Streamlit has words of its own."""
     path = scope["path"].removesuffix("/")
-    pages = {
-        "",
-        CALLBACK,
-        *(f"/{entry.name}" for entry in site.entries() if entry is not site.HOME),
-    }
+    names = (f"/{entry.name}" for entry in site.entries() if entry is not site.HOME)
+    pages = {"", CALLBACK, *names}
     opened = scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", "")
     below = st.get_option("server.baseUrlPath")  # where Candor does not stand at the top
     return opened and not below and bool(PAGE.fullmatch(path)) and path not in pages
@@ -439,12 +432,15 @@ def link_cookie() -> str:
 def _to_link(scope: Scope, send: Send) -> Send:
     """Lead the browser from the login to the link that it began at; Streamlit leads to the root."""
     kept = unquote(Request(scope).cookies.get(link_cookie(), ""))
+    path, _, query = kept.partition("?")
+    pages = {"", *(entry.name for entry in site.entries())}  # of this site; nothing beyond it
+    plain = all("!" <= letter <= "~" for letter in query)
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = dict(message.get("headers", ()))
             root = headers.get(b"location", b"").decode("latin-1")
-            if root.endswith("/") and _is_page(kept, root):
+            if root.endswith("/") and plain and path in {root + page for page in pages}:
                 others = [pair for pair in message["headers"] if pair[0] != b"location"]
                 used = f"{link_cookie()}=; path=/; max-age=0"  # the next login has its own
                 leading = ((b"location", kept.encode()), (b"set-cookie", used.encode()))
@@ -452,13 +448,6 @@ def _to_link(scope: Scope, send: Send) -> Send:
         await send(message)
 
     return sent
-
-
-def _is_page(link: str, root: str) -> bool:
-    """Whether a link names a page of this site below its root, and nothing beyond it."""
-    path, _, query = link.partition("?")
-    pages = {root, *(root + entry.name for entry in site.entries())}
-    return path in pages and all("!" <= letter <= "~" for letter in query)
 
 
 # Logins -------------------------------------------------------------------------------------------
@@ -534,24 +523,20 @@ def _ending_login(scope: Scope, send: Send) -> Send:
         if message["type"] == "http.response.start" and any(
             name == b"set-cookie" and value.startswith(told) for name, value in message["headers"]
         ):
-            await _end_login(scope)
+            from pages.ui import visitor  # with NumPy, which the server loads once a page is opened
+
+            key = login_in(Request(scope)) if visitor.login_on() else ""
+            if key:
+                await asyncio.to_thread(visitor.end, key)
+                # In all tabs of the browser
+                sessions = _running()._session_mgr.list_active_sessions()
+                for session in [info.session for info in sessions]:
+                    if session._user_info.get(visitor.LOGIN) == key:
+                        _ASKING.discard(session.id)
+                        session.request_rerun(None)  # and is led to the login
         await send(message)
 
     return sent
-
-
-async def _end_login(scope: Scope) -> None:
-    """End the login of a browser that logs out or in again, in all of its tabs."""
-    from pages.ui import visitor  # with NumPy, which the server loads once a page is opened
-
-    key = login_in(Request(scope)) if visitor.login_on() else ""
-    if not key:
-        return
-    await asyncio.to_thread(visitor.end, key)
-    for session in [info.session for info in _running()._session_mgr.list_active_sessions()]:
-        if session._user_info.get(visitor.LOGIN) == key:
-            _ASKING.discard(session.id)
-            session.request_rerun(None)  # and is led to the login
 
 
 def failure_cookie() -> str:
@@ -604,10 +589,8 @@ def _without_old_cookies(scope: Scope, send: Send) -> Send:
                 forget.delete_cookie(name, path=auth._get_cookie_path())
             kept = message.get("headers", ())
             gone = [pair for pair in forget.raw_headers if pair[0] == b"set-cookie"]
-            message = {
-                **message,
-                "headers": [*gone, *kept],
-            }  # a login that begins has the last word
+            # A login that begins has the last word
+            message = {**message, "headers": [*gone, *kept]}
         await send(message)
 
     return sent

@@ -264,9 +264,7 @@ class Shared(Generic[Result]):
 
 
 def in_process(
-    function: Callable[..., Result],
-    *arguments: object,
-    shared: Shared[Result] | None = None,
+    function: Callable[..., Result], *arguments: object, shared: Shared[Result] | None = None
 ) -> Work[Result]:
     """Call a function of a module in `core.worker`; arguments and result are sent across.
 
@@ -405,9 +403,7 @@ def _tell_of_part(work: Work[int], i: int, n: int, share: float, words: str) -> 
 
 
 def _answer(
-    request: tuple[bytes, tuple[int, ...]],
-    ending: Ending,
-    tell: Callable[[float, str], None],
+    request: tuple[bytes, tuple[int, ...]], ending: Ending, tell: Callable[[float, str], None]
 ) -> Any:  # noqa: ANN401  whatever the function returns
     """Return what a function returned in a process of its own, or raise what it raised."""
     try:
@@ -431,9 +427,7 @@ def _answer(
 
 
 def _run(
-    request: tuple[bytes, tuple[int, ...]],
-    ending: Ending,
-    tell: Callable[[float, str], None],
+    request: tuple[bytes, tuple[int, ...]], ending: Ending, tell: Callable[[float, str], None]
 ) -> tuple[int, tuple[Any, Exception | None] | None]:
     """Run one process to its end, or until it is to stop; return its code and its answer."""
     # Not multiprocessing: under Streamlit its children would run the page as their main module.

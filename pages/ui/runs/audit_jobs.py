@@ -62,7 +62,12 @@ def draw(watched: WatchedJob) -> None:
     # Outside what redraws itself, so that focus stays.
     with st.container(horizontal=True, vertical_alignment="bottom", key="job.actions"):
         job_watch.stop(watched)
-        _actions(watched)
+        if job.state is JobState.SUCCEEDED:
+            run = job_watch.run_of(job)
+            if run is not None:
+                job_watch.open_in(site.RELIABILITY, run, primary=True)
+        elif job.state.ended:
+            job_watch.button("Try again", "retry", jobs.retry, job, primary=True)
         PAGE.back()
     job_watch.follow(_body, watched)
 
@@ -72,17 +77,6 @@ def _audit(jobs: LocalJobs, job: Job) -> dict[str, Any] | None:
     result = jobs.folder(job.id).result() if job.state is JobState.SUCCEEDED else None
     audit = (result or {}).get("audit")
     return audit if isinstance(audit, dict) else None
-
-
-def _actions(watched: WatchedJob) -> None:
-    """Draw what can be done with an audit that has ended."""
-    jobs, job = watched.jobs, watched.job
-    if job.state is JobState.SUCCEEDED:
-        run = job_watch.run_of(job)
-        if run is not None:
-            job_watch.open_in(site.RELIABILITY, run, primary=True)
-    elif job.state.ended:
-        job_watch.button("Try again", "retry", jobs.retry, job, primary=True)
 
 
 def _body(jobs: LocalJobs, job: Job) -> None:

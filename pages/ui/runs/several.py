@@ -67,9 +67,33 @@ def reading() -> bool:
         if not again and not any(item.plan.upload.labels for item in readings):
             again = _paired(readings)
         if again:
-            _read_again(again)
-        else:
-            _settle(readings)
+            # Files that are labels of others by now are dropped
+            used = {plan.upload.labels for plan in again.values()}
+            old = [item for item in readings if item.plan.upload.scores not in used]
+            new = {item: upload.reading_of(plan) for item, plan in again.items()}
+            for item, other in new.items():
+                if other.plan.upload.labels and isinstance(item.outcome, ReadResult):
+                    other.alone = tuple(readings)
+            readings.clear()
+            INTAKE.start(*new.values())
+            readings[:] = [new.get(item, item) for item in old]
+            st.rerun()
+        # Files that do not belong together stand by themselves
+        settled: list[ImportReading] = []
+        for item in readings:
+            apart = item.alone and isinstance(item.outcome, AuditError)
+            settled += item.alone if apart else (item,)
+        readings.clear()
+        if len(settled) == 1:  # it is opened, or asked about, at once
+            settled[0].plan = replace(settled[0].plan, listed=False)
+            upload.INTAKE.readings[:] = settled
+            st.rerun()
+        for item in settled:
+            outcome = item.outcome
+            if isinstance(outcome, ReadResult) and not upload.asks(item):
+                upload.add_draft(item, outcome)
+            else:
+                waiting().append(item)
         st.rerun()
     if readings:
         INTAKE.progress(_cancel)
@@ -83,42 +107,6 @@ def _cancel() -> None:
     remove(set(files) - upload.kept_files())
 
 
-def _read_again(plans: dict[ImportReading, Import]) -> None:
-    """Read some files in another way, and drop those that are labels of others by now."""
-    used = {plan.upload.labels for plan in plans.values()}
-    readings = list(INTAKE.readings)
-    old = [item for item in readings if item.plan.upload.scores not in used]
-    new = {item: upload.reading_of(plan) for item, plan in plans.items()}
-    for item, other in new.items():
-        if other.plan.upload.labels and isinstance(item.outcome, ReadResult):
-            other.alone = tuple(readings)
-    INTAKE.readings.clear()
-    INTAKE.start(*new.values())
-    INTAKE.readings[:] = [new.get(item, item) for item in old]
-
-
-def _settle(readings: list[ImportReading]) -> None:
-    """Make drafts of what was read; one file alone is opened, or asked about, at once."""
-    settled = [one for item in readings for one in _apart(item)]
-    readings.clear()
-    if len(settled) == 1:
-        (only,) = settled
-        only.plan = replace(only.plan, listed=False)
-        upload.INTAKE.readings[:] = [only]
-        return
-    for item in settled:
-        outcome = item.outcome
-        if isinstance(outcome, ReadResult) and not upload.asks(item):
-            upload.add_draft(item, outcome)
-        else:
-            waiting().append(item)
-
-
-def _apart(item: ImportReading) -> Sequence[ImportReading]:
-    """Return a reading; the files by themselves where they do not belong together."""
-    return item.alone if item.alone and isinstance(item.outcome, AuditError) else (item,)
-
-
 # Labels in files of their own ---------------------------------------------------------------------
 
 
@@ -128,10 +116,18 @@ def _paired(readings: Sequence[ImportReading]) -> dict[ImportReading, Import]:
     A file is one of labels only if it holds no scores of its own: then it goes to the files that
     lack labels, or, among several such files, to those whose names have the same other words.
     """
-    lacking = [item for item in readings if _lacks(item)]
-    labels = [item for item in lacking if _only_labels(item)]
+    lacking, with_labels, labels = [], [], []
+    for item in readings:
+        outcome, seen = item.outcome, item.inspection
+        if isinstance(outcome, NeedsChoice) and outcome.code == RefusalCode.AMBIGUOUS_KEYS:
+            lacking.append(item)  # scores or labels, or more than its labels is open
+            if seen and seen.labels_keys:
+                with_labels.append(item)
+                # labels as 0 and 1 for each class could be scores
+                if not seen.scores_keys or rank(item) == 2:
+                    labels.append(item)
     if len(readings) == 2 and not labels:
-        labels = sorted(filter(_may_be_labels, lacking), key=rank)[-1:]
+        labels = sorted(with_labels, key=rank)[-1:]
     scores = [item for item in lacking if item not in labels]
     if len(readings) == 2 and not scores:  # a file that has labels, too
         scores = [item for item in readings if isinstance(item.outcome, ReadResult)]
@@ -143,23 +139,6 @@ def _paired(readings: Sequence[ImportReading]) -> dict[ImportReading, Import]:
             file = replace(plan.upload, labels=mine[0].plan.upload.scores)
             out[item] = Import(upload=file, listed=plan.listed)
     return out
-
-
-def _lacks(item: ImportReading) -> bool:
-    """Whether a file lacks scores or labels, or more than its labels is open."""
-    outcome = item.outcome
-    return isinstance(outcome, NeedsChoice) and outcome.code == RefusalCode.AMBIGUOUS_KEYS
-
-
-def _may_be_labels(item: ImportReading) -> bool:
-    seen = item.inspection
-    return bool(seen and seen.labels_keys)
-
-
-def _only_labels(item: ImportReading) -> bool:
-    seen = item.inspection
-    holds_scores = bool(seen and seen.scores_keys)  # labels as 0 and 1 for each class could be
-    return _may_be_labels(item) and (not holds_scores or rank(item) == 2)
 
 
 def rank(item: ImportReading) -> int:
@@ -234,7 +213,18 @@ def draw() -> None:
                 )
         for item in list(waiting()):
             _open_question(item)
-        _actions(drafts)
+        # What can be done with all of them
+        task: BackgroundTask[int] | None = st.session_state.get(KEEPING)
+        if task is not None:
+            task.draw()  # once it is stopped, what is being written ends first
+            return
+        with st.container(horizontal=True, key="drafts.actions"):
+            if len(drafts) > 1:
+                st.button(
+                    "Keep all and compare", type="primary", key="drafts.keep", on_click=_keep_all
+                )
+            if len(drafts) + len(waiting()) > 1:
+                st.button("Discard all", key="drafts.discard", on_click=_discard_all)
 
 
 def _audited(drafts: Sequence[session.Draft]) -> dict[str, Audit]:
@@ -311,19 +301,6 @@ def _discard_all() -> None:
 # Kept together ------------------------------------------------------------------------------------
 
 
-def _actions(drafts: Sequence[session.Draft]) -> None:
-    """Draw what can be done with all of them."""
-    task: BackgroundTask[int] | None = st.session_state.get(KEEPING)
-    if task is not None:
-        task.draw()  # once it is stopped, what is being written ends first
-        return
-    with st.container(horizontal=True, key="drafts.actions"):
-        if len(drafts) > 1:
-            st.button("Keep all and compare", type="primary", key="drafts.keep", on_click=_keep_all)
-        if len(drafts) + len(waiting()) > 1:
-            st.button("Discard all", key="drafts.discard", on_click=_discard_all)
-
-
 def _keep_all() -> None:
     """Keep all drafts in the library, one after another."""
     drafts = list(session.drafts().values())
@@ -351,7 +328,10 @@ def _keep_all() -> None:
 def _kept() -> None:
     """Let the drafts go that are runs by now; compare them once all are, else say why not."""
     task: BackgroundTask[int] | None = st.session_state.get(KEEPING)
-    if task is None or task.running or not _ended(task):
+    if task is None or task.running:
+        return
+    # Wait a moment for the run that is being written while all are stopped; it is kept, too
+    if task.work and wait_for([task.work.future], timeout=LAST_WAIT_S).not_done:
         return
     error = task.error
     del st.session_state[KEEPING]
@@ -370,12 +350,6 @@ def _kept() -> None:
         state.say(f"Kept {len(ids)} runs.")
         picked_runs.choose(ids)
         st.switch_page(site.COMPARE.script, query_params={"runs": ",".join(ids)})
-
-
-def _ended(task: BackgroundTask[int]) -> bool:
-    """Wait a moment for the run that is being written while all are stopped; it is kept, too."""
-    work = task.work
-    return work is None or not wait_for([work.future], timeout=LAST_WAIT_S).not_done
 
 
 def _large(splits: Sequence[Predictions]) -> bool:

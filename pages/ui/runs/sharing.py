@@ -38,7 +38,14 @@ def draw(library: Library, row: RunRow) -> None:
                 type="tertiary",
                 on_click=partial(_revoke, library, row.id, person),
             )
-    others = _others(library, row, names, shared)
+    # Users, and the visitor's groups, that do not see the run yet
+    user, taken = library.visitor, {row.owner, library.visitor.user, *shared}
+    others = {
+        person: name
+        for person, name in sorted(names.items(), key=lambda item: item[1].casefold())
+        if person not in taken
+        and (person.startswith("u-") or person in user.groups or user.sees_all)
+    }
     if not others:
         st.markdown("Nobody else has logged in yet." if not shared else "Shared with everyone.")
         return
@@ -57,20 +64,6 @@ def draw(library: Library, row: RunRow) -> None:
                 library.share(row.id, chosen)
                 state.say(f"Shared {row.name} with {_called(chosen, names)}.")
                 st.rerun()
-
-
-def _others(
-    library: Library, row: RunRow, names: dict[str, str], shared: tuple[str, ...]
-) -> dict[str, str]:
-    """Return the users, and the visitor's groups, that do not see a run yet."""
-    groups = library.visitor.groups
-    taken = {row.owner, library.visitor.user, *shared}
-    return {
-        person: name
-        for person, name in sorted(names.items(), key=lambda item: item[1].casefold())
-        if person not in taken
-        and (person.startswith("u-") or person in groups or library.visitor.sees_all)
-    }
 
 
 def _revoke(library: Library, run_id: str, person: str) -> None:

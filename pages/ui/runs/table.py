@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import pandas as pd
 import streamlit as st
-from pandas.io.formats.style import Styler
 from streamlit.elements.arrow import DataframeState
 
 from core.access import Act
@@ -15,7 +14,7 @@ from core.errors import AuditError, LibraryError
 from core.library import Library, RunRow
 from core.metrics.comparison import MOST_RUNS
 from core.screens.kit.theme import THEMES
-from core.screens.runs.view import RunTable, damaged_words, run_table
+from core.screens.runs.view import damaged_words, run_table
 from core.screens.runs.words import PLAIN, TECHNICAL, RunsWords
 from pages.ui import demo, frame, picked_runs, selected_run, site, state, visitor, widgets
 from pages.ui.escape import esc
@@ -106,8 +105,15 @@ def draw(rows: list[RunRow]) -> list[RunRow]:
             )
             for name, head in words().heads.items()
         }
+        # The direction stands in the colour of its tone; the words carry it too
+        heads, theme = words().heads, THEMES[widgets.side()]
+        cells = {head: getattr(listing, name) for name, head in heads.items()}
+        cells[heads["tags"]] = [", ".join(tags) for tags in listing.tags]
+        colours = [f"color: {theme.word(tone)}" for tone in listing.tones]
+        styler = pd.DataFrame(cells).style
+        styler.set_uuid("runs")  # else a random one, and an equal table is sent again
         picked: DataframeState = st.dataframe(
-            _styled(listing),
+            styler.apply(lambda _: colours, subset=[heads["direction"]]),
             hide_index=True,
             key=f"library.table.{first}.{state.generation()}",
             on_select="rerun",
@@ -129,18 +135,6 @@ def draw(rows: list[RunRow]) -> list[RunRow]:
 def words() -> RunsWords:
     """Return the words of the edition that is switched on."""
     return PLAIN if state.plain() else TECHNICAL
-
-
-def _styled(listing: RunTable) -> Styler:
-    """Return the table with the direction in the colour of its tone; the words carry it too."""
-    heads = words().heads
-    shown = {head: getattr(listing, name) for name, head in heads.items()}
-    shown[heads["tags"]] = [", ".join(tags) for tags in listing.tags]
-    frame_ = pd.DataFrame(shown)
-    theme = THEMES[widgets.side()]
-    colours = [f"color: {theme.word(tone)}" for tone in listing.tones]
-    styler = frame_.style.set_uuid("runs")  # else a random one, and an equal table is sent again
-    return styler.apply(lambda _: colours, subset=[heads["direction"]])
 
 
 def open_run(row: RunRow | None) -> None:
@@ -197,7 +191,16 @@ def _changes(library: Library, chosen: list[RunRow], own: list[RunRow]) -> None:
                         )
     with st.popover("Tag", disabled=not own or len(own) < len(chosen), key=_closing("tag")):
         if own:
-            _tag(library, own)
+            with st.form("tag", border=False):
+                several = len(own) > 1
+                before = "" if several else ", ".join(own[0].tags)
+                text = st.text_input("Tags, separated by commas", before, max_chars=300)
+                if st.form_submit_button("Add tags" if several else "Set tags"):
+                    tags = [tag for tag in map(str.strip, text.split(",")) if tag]
+                    with frame.caught():
+                        for row in own:
+                            library.tag(row.id, [*(row.tags if several else ()), *tags])
+                        _say(f"Tagged {_names(own)}.", partial(_tag_again, library, own))
     if visitor.login_on():
         with st.popover("Share", disabled=only_row is None or not own, key="library.share"):
             if only_row and own:
@@ -218,19 +221,6 @@ def _forget(run_id: str) -> None:
     """Close a run that was deleted."""
     if st.session_state.get("app.run") == run_id:
         state.open_run(None)
-
-
-def _tag(library: Library, rows: list[RunRow]) -> None:
-    with st.form("tag", border=False):
-        several = len(rows) > 1
-        before = "" if several else ", ".join(rows[0].tags)
-        text = st.text_input("Tags, separated by commas", before, max_chars=300)
-        if st.form_submit_button("Add tags" if several else "Set tags"):
-            tags = [tag for tag in map(str.strip, text.split(",")) if tag]
-            with frame.caught():
-                for row in rows:
-                    library.tag(row.id, [*(row.tags if several else ()), *tags])
-                _say(f"Tagged {_names(rows)}.", partial(_tag_again, library, rows))
 
 
 def _tag_again(library: Library, rows: list[RunRow]) -> None:

@@ -18,7 +18,6 @@ from core.readers.formats.shards import shard_files
 from core.readers.predictions.group_candidates import TOO_NARROW
 from core.readers.predictions.options import ID_STEM, ReadOptions, join_names
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
-from core.readers.predictions.result import Reading as KindReading
 from core.training.submission import check_folder
 from pages.ui import (
     frame,
@@ -198,18 +197,14 @@ def by_path() -> None:
     paths = server_paths("import", "Its labels, if separate", instead=instead)
     if instead and server_is_read():
         launcher.choose()
-    if paths:
-        _take_paths(*paths)
-
-
-def _take_paths(*texts: str) -> None:
-    """Read files of the server or queue their audit, or say why the page may not."""
+    if not paths:
+        return
     try:
-        paths = [_allowed(text) for text in texts]
+        allowed = [_allowed(text) for text in paths]
         if instead_of_reading("import"):
-            audit_jobs.submit(paths)
+            audit_jobs.submit(allowed)
             st.rerun()
-        scores, *labels = [SealedFile(session.link(path), path.name) for path in paths]
+        scores, *labels = [SealedFile(session.link(path), path.name) for path in allowed]
     except (UsageError, Refused) as error:
         INTAKE.refuse(error)
         st.rerun()
@@ -290,17 +285,24 @@ def finished(reading: ImportReading) -> None:
             if isinstance(outcome, LostWorker):
                 st.markdown("Nothing was kept or changed.")
             with st.container(horizontal=True):
-                if outcome.code == RefusalCode.BIN_HISTORY:
-                    _offer_gammas(reading)
-                if outcome.code == RefusalCode.STATE_DICT:
-                    _offer_evaluation(reading)
+                plan, file = reading.plan, reading.plan.upload.scores
+                # A history of gammas or weights can be opened as what they are
+                if outcome.code == RefusalCode.BIN_HISTORY and st.button(
+                    "Open it in Gamma dynamics", key="import.gammas"
+                ):
+                    history_import.take(file)
+                    INTAKE.stop(keep=kept_files() | {file.path})
+                    st.switch_page(site.GAMMA.script, query_params=dict(st.query_params))
+                if outcome.code == RefusalCode.STATE_DICT and st.button(
+                    "Open it in Evaluate", key="import.weights"
+                ):
+                    weights_source.take(file)
+                    INTAKE.stop(keep=kept_files() | {file.path})
+                    st.switch_page(site.EVALUATE.script)
                 # Offer to read without the tables that were added, one of which may be refused
-                plan = reading.plan
-                for name, file in plan.upload.tables.items():
-                    if st.button(f"Read without {esc(file.name)}", key=f"import.without.{name}"):
-                        rest = {
-                            key: table for key, table in plan.upload.tables.items() if key != name
-                        }
+                for name, table in plan.upload.tables.items():
+                    if st.button(f"Read without {esc(table.name)}", key=f"import.without.{name}"):
+                        rest = {key: t for key, t in plan.upload.tables.items() if key != name}
                         upload = replace(plan.upload, tables=rest)
                         without = replace(plan.options, **{name: None})  # type: ignore[arg-type]
                         read(replace(plan, upload=upload, options=without, recalled=False))
@@ -333,22 +335,6 @@ def asks(reading: ImportReading) -> bool:
     )
 
 
-def _offer_gammas(reading: ImportReading) -> None:
-    """Offer to keep a history of gammas as what it is, on the page that shows it."""
-    if st.button("Open it in Gamma dynamics", key="import.gammas"):
-        history_import.take(reading.plan.upload.scores)
-        INTAKE.stop(keep=kept_files() | {reading.plan.upload.scores.path})
-        st.switch_page(site.GAMMA.script, query_params=dict(st.query_params))
-
-
-def _offer_evaluation(reading: ImportReading) -> None:
-    """Offer to open weights as what they are, on the page that evaluates them."""
-    if st.button("Open it in Evaluate", key="import.weights"):
-        weights_source.take(reading.plan.upload.scores)
-        INTAKE.stop(keep=kept_files() | {reading.plan.upload.scores.path})
-        st.switch_page(site.EVALUATE.script)
-
-
 def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
     inspection = refusal.inspection
     plan = replace(reading.plan, form=reading.plan.form or inspection.fingerprint, recalled=False)
@@ -357,13 +343,30 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
         if refusal.code == RefusalCode.UNDECIDED:
             reading_choice.question(refusal, inspection)
         else:
-            frame.refusal(refusal, titled=reading.name, instead=_remedy(inspection))
+            remedy = "add a label file below"
+            if inspection.candidates:
+                remedy = (
+                    "pick the reading below if it is right, or correct the file and drop it again"
+                )
+            elif _choosable(inspection):
+                remedy = "choose below how it is to be read, or add a label file"
+            frame.refusal(refusal, titled=reading.name, instead=remedy)
         extents = _belonging(inspection, plan.options) if inspection.candidates else plan.options
         picked = reading_choice.pick(inspection, _this("pick")) if inspection.candidates else None
         if picked is not None:
             options = replace(picked, group=extents.group, weight=extents.weight)
             read(replace(plan, options=options, grouped=bool(inspection.group_columns)))
-        _each_model(plan, inspection, extents)
+        # The scores of each of a file's models can be a run of its own
+        models = inspection.models
+        each = "both as two runs" if len(models) == 2 else f"all {len(models)} as runs of their own"
+        if models and st.button(f"Read {each}", type="primary", key="import.each"):
+            own = replace(plan, draft="", listed=True, grouped=bool(inspection.group_columns))
+            extent = {"group": extents.group, "weight": extents.weight}
+            st.session_state[EACH] = [
+                replace(own, options=replace(m.options, **extent), model=m.model) for m in models
+            ]
+            INTAKE.readings.clear()  # its file is read again
+            st.rerun()
         reading_choice.preview(inspection, "import.preview")
         by_hand = not inspection.candidates or (
             _choosable(inspection) and st.toggle("None of these: choose by hand", key=_this("hand"))
@@ -381,39 +384,12 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
                 )
             ):
                 read(replace(plan, options=options))
-            _without_groups(plan)
+            # Groups and weights may be what was refused
+            grouped = plan.options.group is not None or plan.options.weight is not None
+            if grouped and st.button("Read the rows as independent", key="import.ungrouped"):
+                alone = replace(plan.options, group=None, weight=None)
+                read(replace(plan, upload=replace(plan.upload, tables={}), options=alone))
             _another_file(reading)
-
-
-def _each_model(plan: Import, inspection: Inspection, extents: ReadOptions) -> None:
-    """Offer to read the scores of each of a file's models as a run of its own."""
-    models = inspection.models
-    words = "both as two runs" if len(models) == 2 else f"all {len(models)} as runs of their own"
-    if not models or not st.button(f"Read {words}", type="primary", key="import.each"):
-        return
-    asked = bool(inspection.group_columns)
-    st.session_state[EACH] = [
-        replace(
-            plan,
-            options=replace(one.options, group=extents.group, weight=extents.weight),
-            model=one.model,
-            draft="",
-            listed=True,
-            grouped=asked,
-        )
-        for one in models
-    ]
-    INTAKE.readings.clear()  # its file is read again
-    st.rerun()
-
-
-def _without_groups(plan: Import) -> None:
-    """Offer to read a file without the groups and weights that may have been refused."""
-    if plan.options.group is None and plan.options.weight is None:
-        return
-    if st.button("Read the rows as independent", key="import.ungrouped"):
-        upload = replace(plan.upload, tables={})
-        read(replace(plan, upload=upload, options=replace(plan.options, group=None, weight=None)))
 
 
 def _choosable(inspection: Inspection) -> bool:
@@ -430,15 +406,6 @@ def _keys(inspection: Inspection) -> tuple[tuple[str, ...], ...]:
         inspection.answer_keys,
         inspection.id_columns,
     )
-
-
-def _remedy(inspection: Inspection) -> str:
-    """Return what can be done on this page about a file that leaves a choice open."""
-    if inspection.candidates:
-        return "pick the reading below if it is right, or correct the file and drop it again"
-    if _choosable(inspection):
-        return "choose below how it is to be read, or add a label file"
-    return "add a label file below"
 
 
 def _check(reading: ImportReading, result: ReadResult) -> None:
@@ -466,8 +433,15 @@ def _check(reading: ImportReading, result: ReadResult) -> None:
         notices = tuple(offer if notice.code == code else notice for notice in result.notices)
         frame.notices(notices)
         reading_choice.preview(inspection, "import.preview")
-        options = _choices(_with_obvious(plan, inspection), inspection)
-        options = _belonging(inspection, options)
+        # The only column of a table, or the only one named as groups are, is chosen for a start
+        options = plan.options
+        columns = {"group": inspection.group_columns, "weight": inspection.weight_columns}
+        for name in plan.upload.tables:
+            named = [key for key in columns[name] if any(n in key.lower() for n in GROUP_NOUNS)]
+            obvious = next((keys[0] for keys in (columns[name], named) if len(keys) == 1), "")
+            if obvious and getattr(options, name) is None:
+                options = replace(options, **{name: obvious})  # type: ignore[arg-type]
+        options = _belonging(inspection, _choices(options, inspection))
         for name, file in plan.upload.tables.items():
             widgets.caption(f"{LABELS[name]}: a column of {file.name}")
         with st.container(horizontal=True):
@@ -476,15 +450,54 @@ def _check(reading: ImportReading, result: ReadResult) -> None:
                     read(replace(plan, options=options, recalled=False))
             elif st.button("Audit this file", type="primary", key="import.audit"):
                 _accept(reading, result)
-            _add_tables(replace(plan, options=options, recalled=False))
+            # What is chosen on the page holds on, also where it was not read that way yet
+            chosen = replace(plan, options=options, recalled=False)
+            with st.popover("Add groups or weights", key=_this("tables")):  # closes once one came
+                widgets.caption("CSV, TSV or Parquet, plain or gzipped. One column names the rows.")
+                for name, label in TABLES.items():
+                    INTAKE.zone(label, partial(_add_table, chosen, name), name=name)
             _another_file(reading)
 
 
 def _choices(options: ReadOptions, inspection: Inspection) -> ReadOptions:
     """Draw the choices and return what they say."""
     initial_kind = options.scores or inspection.kind
-    kind = _kind(inspection, initial_kind)
-    options = replace(options, scale=_scale(inspection.confidence_words) or options.scale)
+    kind = initial_kind
+    possible = {reading.kind: reading for reading in inspection.readings if reading.possible}
+    if possible:
+        captions = [
+            f"right {100 * reading.accuracy:.1f} % of the time, says "
+            f"{100 * reading.mean_confidence:.1f} % on average"
+            if reading.accuracy is not None and reading.mean_confidence is not None
+            else ""
+            for reading in possible.values()
+        ]
+        picked = st.radio(
+            "The scores are",
+            [str(kind) for kind in possible],
+            index=[*possible].index(kind) if kind in possible else None,
+            format_func=lambda kind: reading_choice.KIND_WORDS[ScoreKind(kind)],
+            captions=captions,
+            key=_this("kind"),
+            horizontal=True,
+        )
+        for reading in inspection.readings:
+            if not reading.possible and reading.why_not:
+                label = reading_choice.KIND_WORDS[reading.kind].lower()
+                widgets.caption(f"Not {label}: {reading.why_not}")
+        kind = ScoreKind(picked) if picked else None
+    # A number for each word of confidence counts once every word has one
+    words = inspection.confidence_words
+    with st.container(horizontal=True):
+        numbers = [
+            st.number_input(
+                f"“{word}” stands for", 0.0, 1.0, value=None, key=_this(f"word.{k}"), width=170
+            )
+            for k, word in enumerate(words)
+        ]
+    given = [f"{w}={n:g}" for w, n in zip(words, numbers, strict=True) if n is not None]
+    if words and len(given) == len(words):
+        options = replace(options, scale=join_names(given))
     if options.epoch in inspection.epochs:
         at = inspection.epochs.index(options.epoch)
         epoch = st.selectbox(
@@ -510,36 +523,6 @@ def _choices(options: ReadOptions, inspection: Inspection) -> ReadOptions:
         prediction_key=answer_key,
         id_column=id_column,
     )
-
-
-def _scale(words: tuple[str, ...]) -> str | None:
-    """Draw a number for each word of confidence; None until every word has one."""
-    with st.container(horizontal=True):
-        numbers = [
-            st.number_input(
-                f"“{word}” stands for", 0.0, 1.0, value=None, key=_this(f"word.{k}"), width=170
-            )
-            for k, word in enumerate(words)
-        ]
-    given = [number for number in numbers if number is not None]
-    if not words or len(given) < len(words):
-        return None
-    return join_names([f"{word}={number:g}" for word, number in zip(words, given, strict=True)])
-
-
-def _with_obvious(plan: Import, inspection: Inspection) -> ReadOptions:
-    """Return options with the obvious column of each table that was added, chosen for a start.
-
-    It is the only one, or the only one that is named as groups are.
-    """
-    options = plan.options
-    columns = {"group": inspection.group_columns, "weight": inspection.weight_columns}
-    for name in plan.upload.tables:
-        named = [key for key in columns[name] if any(n in key.lower() for n in GROUP_NOUNS)]
-        obvious = next((one for one in (columns[name], named) if len(one) == 1), ("",))[0]
-        if obvious and getattr(options, name) is None:
-            options = replace(options, **{name: obvious})  # type: ignore[arg-type]
-    return options
 
 
 def _belonging(inspection: Inspection, options: ReadOptions) -> ReadOptions:
@@ -571,33 +554,6 @@ def _offered(
 def _this(name: str) -> str:
     """Return a widget key that belongs to this file, so that the next one starts afresh."""
     return f"import.{name}.{INTAKE.drops}"
-
-
-def _kind(inspection: Inspection, chosen: ScoreKind | None) -> ScoreKind | None:
-    possible = [reading.kind for reading in inspection.readings if reading.possible]
-    if not possible:
-        return chosen
-    by_kind = {reading.kind: reading for reading in inspection.readings}
-    picked = st.radio(
-        "The scores are",
-        [str(kind) for kind in possible],
-        index=possible.index(chosen) if chosen in possible else None,
-        format_func=lambda kind: reading_choice.KIND_WORDS[ScoreKind(kind)],
-        captions=[_consequence(by_kind[kind]) for kind in possible],
-        key=_this("kind"),
-        horizontal=True,
-    )
-    impossible = [r for r in inspection.readings if not r.possible and r.why_not]
-    for reading in impossible:
-        widgets.caption(f"Not {reading_choice.KIND_WORDS[reading.kind].lower()}: {reading.why_not}")
-    return ScoreKind(picked) if picked else None
-
-
-def _consequence(reading: KindReading) -> str:
-    if reading.accuracy is None or reading.mean_confidence is None:
-        return ""
-    right, sure = 100 * reading.accuracy, 100 * reading.mean_confidence
-    return f"right {right:.1f} % of the time, says {sure:.1f} % on average"
 
 
 def _key(label: str, keys: tuple[str, ...], chosen: str | None, name: str) -> str | None:
@@ -702,17 +658,6 @@ def _another_file(reading: ImportReading) -> None:
         read(Import(upload=swapped, draft=plan.draft, listed=plan.listed))
     _to_list(reading)
     st.button("Discard", key="import.discard", on_click=_discard, args=(reading,))
-
-
-def _add_tables(plan: Import) -> None:
-    """Offer to add tables that say what each row belongs to, and how many rows it counts as.
-
-    What is chosen on the page holds on, also where it was not read that way yet.
-    """
-    with st.popover("Add groups or weights", key=_this("tables")):  # closes once one was taken
-        widgets.caption("CSV, TSV or Parquet, plain or gzipped. One column names the rows.")
-        for name, label in TABLES.items():
-            INTAKE.zone(label, partial(_add_table, plan, name), name=name)
 
 
 def _add_table(plan: Import, name: str, table: SealedFile) -> None:

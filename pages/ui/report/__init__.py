@@ -1,1 +1,0 @@
-"""The Report page: runs and sections chosen, one file made of them."""

@@ -1,1 +1,0 @@
-"""The Theory page."""
