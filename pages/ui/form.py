@@ -156,7 +156,15 @@ class Form:
         key, field = self.widgets[name]
         entered = self.value(name)
         if field.is_list:
-            return _items(key, field, entered or "")
+            parts = [part.strip() for part in (entered or "").replace(";", ",").split(",")]
+            parts = [part for part in parts if part]
+            if str in field.items:
+                return parts
+            try:
+                return [float(part) for part in parts]
+            except ValueError:
+                problem = f"{key} is {(entered or '')[:60]!r}"
+                raise UsageError("SETTING", problem, field.remedy) from None
         if str in field.kinds and not field.choices:
             text = (entered or "").strip()
             return text or None if field.optional else text
@@ -188,14 +196,3 @@ def _held(field: Field, value: Any) -> Any:  # noqa: ANN401  what the field's wi
 def _short(number: float) -> str:
     """Return a number in few digits where they give it back exactly."""
     return f"{number:g}" if float(f"{number:g}") == number else repr(number)
-
-
-def _items(key: str, field: Field, text: str) -> list[float] | list[str]:
-    """Return what is divided by commas: texts as they are, or numbers."""
-    parts = [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
-    if str in field.items:
-        return parts
-    try:
-        return [float(part) for part in parts]
-    except ValueError:
-        raise UsageError("SETTING", f"{key} is {text[:60]!r}", field.remedy) from None

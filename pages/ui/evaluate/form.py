@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -189,36 +190,30 @@ def images() -> None:
         help="Predictions on shifted images, or on images of none of the classes.",
     )
     if {"corrupted", "cifar10c"} & set(kinds):
-        _corruptions(kinds)
+        own = "corrupted" in kinds
+        st.multiselect(
+            "Corruptions",
+            list(OWN if own else OFFICIAL),
+            key=key("corruptions"),
+            persist_state=SESSION,
+            format_func=lambda name: CORRUPTIONS[name].label,
+            help="Those of CIFAR-10-C (Hendrycks and Dietterich 2019).",
+        )
+        st.pills(
+            "Severity",
+            list(SEVERITIES),
+            selection_mode="multi",
+            key=key("severities"),
+            persist_state=SESSION,
+            help="1 is mild, 5 is strong.",
+        )
+        with suppress(UsageError):  # said at the button
+            n = len(form.sets())
+            if n > MORE_THAN:
+                widgets.caption(f"{n} sets; each corrupted one is as large as the test part.")
     for kind in kinds:
         if kind != "corrupted":
             folder(f"{kind}_root", dropped=kind == "folder")
-
-
-def _corruptions(kinds: list[str]) -> None:
-    own = "corrupted" in kinds
-    st.multiselect(
-        "Corruptions",
-        list(OWN if own else OFFICIAL),
-        key=key("corruptions"),
-        persist_state=SESSION,
-        format_func=lambda name: CORRUPTIONS[name].label,
-        help="Those of CIFAR-10-C (Hendrycks and Dietterich 2019).",
-    )
-    st.pills(
-        "Severity",
-        list(SEVERITIES),
-        selection_mode="multi",
-        key=key("severities"),
-        persist_state=SESSION,
-        help="1 is mild, 5 is strong.",
-    )
-    try:
-        n = len(form.sets())
-    except UsageError:
-        return  # said at the button
-    if n > MORE_THAN:
-        widgets.caption(f"{n} sets; each corrupted one is as large as the test part.")
 
 
 def shown() -> None:
@@ -248,7 +243,23 @@ def shown() -> None:
             SHOWN.draw("crop", changed=_edited)
             SHOWN.draw("interpolation", width=NARROW, changed=_edited)
             SHOWN.draw("cover", changed=_edited)
-        _moments()
+        with st.container(horizontal=True, vertical_alignment="top", key="evaluate.box.moments"):
+            st.selectbox(
+                "Mean and std",
+                [form.OF_DATA, *MOMENTS, form.OWN],
+                key=key("moments"),
+                persist_state=SESSION,
+                format_func=lambda name: MOMENT_WORDS[name][0].upper() + MOMENT_WORDS[name][1:],
+                on_change=_edited,
+                width=WIDE,
+            )
+            if form.value("moments") == form.OWN:
+                for name in ("mean", "std"):
+                    SHOWN.draw(name, width=WIDE, changed=_edited)
+        if form.value("moments") in MOMENTS:
+            mean, std = MOMENTS[str(form.value("moments"))]
+            numbers = (", ".join(f"{number:g}" for number in part) for part in (mean, std))
+            widgets.caption(" ± ".join(numbers))
         with st.container(horizontal=True, vertical_alignment="top", key="evaluate.box.crops"):
             SHOWN.draw("crops", width=360, changed=_edited)
             if form.value("crops") != 1:
@@ -270,32 +281,6 @@ def _edited() -> None:
 def _refill() -> None:
     st.session_state[form.EDITED] = False
     st.session_state[form.SHOWN_FOR] = None
-
-
-def _moments() -> None:
-    with st.container(horizontal=True, vertical_alignment="top", key="evaluate.box.moments"):
-        options = [form.OF_DATA, *MOMENTS, form.OWN]
-        st.selectbox(
-            "Mean and std",
-            options,
-            key=key("moments"),
-            persist_state=SESSION,
-            format_func=_capital,
-            on_change=_edited,
-            width=WIDE,
-        )
-        if form.value("moments") == form.OWN:
-            for name in ("mean", "std"):
-                SHOWN.draw(name, width=WIDE, changed=_edited)
-    if form.value("moments") in MOMENTS:
-        mean, std = MOMENTS[str(form.value("moments"))]
-        numbers = (", ".join(f"{number:g}" for number in part) for part in (mean, std))
-        widgets.caption(" ± ".join(numbers))
-
-
-def _capital(name: str) -> str:
-    words = MOMENT_WORDS[name]
-    return words[0].upper() + words[1:]
 
 
 def more(opened: OpenedWeights) -> None:

@@ -1,8 +1,5 @@
 """What a file of weights holds, which network it is taken for, and whether all of it fits."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 
 from core import codec
@@ -58,15 +55,38 @@ def draw(opened: OpenedWeights) -> CheckpointFit | None:
     answer = task.wait()
     if answer is None:
         return None
-    _fill_shown(question, answer.values["settings"])
+    # Take over what the network wants to be shown, unless that was changed by hand
+    about = repr([question[key] for key in ("model", "channels", "size", "folder")])
+    if not st.session_state.get(form.EDITED) and st.session_state.get(form.SHOWN_FOR) != about:
+        settings = codec.read(Preprocessing, answer.values["settings"], "preprocessing")
+        form.fill_shown(settings)
+        st.session_state[form.SHOWN_FOR] = about
     fit = codec.read(CheckpointFit, answer.values["match"])
     if fit.ok:
         fit_words = checkpoint.plain_fit_words if state.plain() else checkpoint.fit_words
         st.markdown(f":material/check_circle: {esc(fit_words(fit))}")
         if fit.left and not state.plain():
             _list(fit, "left")
-    else:
-        _does_not_fit(fit, opened.file.name)
+        return fit
+    # Say what did not fit, with what may be meant
+    other = fit.other_outputs
+    remedy = "choose the network that the weights were made for"
+    if other is not None:
+        remedy = f"use {other} classes: that is how many outputs the file's last layer has"
+    frame.refusal(AuditError("STATE_DICT", checkpoint.fit_words(fit), remedy), opened.file.name)
+    with st.container(horizontal=True, vertical_alignment="center", key="evaluate.misfit"):
+        if other is not None:
+            st.button(
+                f"Use {other} classes",
+                key="evaluate.outputs",
+                type="primary",
+                on_click=form.put,
+                args=("n_outputs", other),
+            )
+        widgets.save(checkpoint.all_names(fit), "tensors", "All of them, CSV")
+        sources.script()
+    for key in checkpoint.lists(fit):
+        _list(fit, key)
     return fit
 
 
@@ -96,37 +116,6 @@ def _inside(opened: OpenedWeights) -> None:
         title = "In the file" if file.format == ONNX else "Saved beside the weights"
         with st.expander(f"{title}: {len(file.hints)}", key="evaluate.hints"):
             widgets.table(checkpoint.hints(file), key="evaluate.hints.table")
-
-
-def _fill_shown(question: Mapping[str, Any], settings: object) -> None:
-    """Take over what the network wants to be shown, unless that was changed by hand."""
-    about = repr([question[key] for key in ("model", "channels", "size", "folder")])
-    if st.session_state.get(form.EDITED) or st.session_state.get(form.SHOWN_FOR) == about:
-        return
-    form.fill_shown(codec.read(Preprocessing, settings, "preprocessing"))
-    st.session_state[form.SHOWN_FOR] = about
-
-
-def _does_not_fit(fit: CheckpointFit, name: str) -> None:
-    """Say what found no place, with what may be meant."""
-    other = fit.other_outputs
-    remedy = "choose the network that the weights were made for"
-    if other is not None:
-        remedy = f"use {other} classes: that is how many outputs the file's last layer has"
-    frame.refusal(AuditError("STATE_DICT", checkpoint.fit_words(fit), remedy), name)
-    with st.container(horizontal=True, vertical_alignment="center", key="evaluate.misfit"):
-        if other is not None:
-            st.button(
-                f"Use {other} classes",
-                key="evaluate.outputs",
-                type="primary",
-                on_click=form.put,
-                args=("n_outputs", other),
-            )
-        widgets.save(checkpoint.all_names(fit), "tensors", "All of them, CSV")
-        sources.script()
-    for key in checkpoint.lists(fit):
-        _list(fit, key)
 
 
 def _list(fit: CheckpointFit, key: str) -> None:

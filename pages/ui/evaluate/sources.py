@@ -8,13 +8,7 @@ import streamlit as st
 
 from core.codes import RefusalCode
 from core.jobs.records import Job
-from pages.ui import (
-    session,
-    site,
-    state,
-    weights_source,
-    widgets,
-)
+from pages.ui import session, site, state, weights_source, widgets
 from pages.ui.intake import server_paths
 from pages.ui.jobs import queue
 
@@ -86,11 +80,28 @@ def script() -> None:
 def training(trained: Sequence[Job]) -> None:
     """Offer the finished trainings, the newest at once; without one, to train."""
     with st.container(key="evaluate.at_once"):
-        if trained:
-            _trained(trained)
-        else:
+        if not trained:
             widgets.title("No training has finished here yet")
             st.page_link(site.TRAIN.script, label="Train AdaFocal on digits", icon=site.TRAIN.icon)
+            return
+        widgets.title("A training that has finished")
+        names = state.distinct_names({job.id: job.name for job in trained})
+        with st.container(horizontal=True, vertical_alignment="bottom", key="evaluate.trained"):
+            chosen = st.selectbox(
+                "Training",
+                list(names),
+                key="evaluate.training",
+                format_func=lambda job_id: names.get(job_id, job_id),
+                width="stretch",
+            )
+            st.button(
+                "Choose images",
+                type="primary",
+                icon=":material/play_arrow:",
+                key="evaluate.take",
+                on_click=_take_training,
+                args=(chosen,),
+            )
 
 
 def file() -> None:
@@ -102,28 +113,6 @@ def file() -> None:
         widgets.caption(f"{READ}.")
     if not session.sealed():
         st.markdown("On this system files are read with a time limit only.")
-
-
-def _trained(trained: Sequence[Job]) -> None:
-    """Offer the finished trainings, the newest at once."""
-    widgets.title("A training that has finished")
-    names = state.distinct_names({job.id: job.name for job in trained})
-    with st.container(horizontal=True, vertical_alignment="bottom", key="evaluate.trained"):
-        chosen = st.selectbox(
-            "Training",
-            list(names),
-            key="evaluate.training",
-            format_func=lambda job_id: names.get(job_id, job_id),
-            width="stretch",
-        )
-        st.button(
-            "Choose images",
-            type="primary",
-            icon=":material/play_arrow:",
-            key="evaluate.take",
-            on_click=_take_training,
-            args=(chosen,),
-        )
 
 
 def _take_training(job_id: str) -> None:

@@ -114,7 +114,26 @@ def begin(opened: OpenedWeights) -> None:
         put("layout", opened.file.hints.get("layout", "nchw"))
         put("outputs", opened.file.hints.get("gives", "logits"))
     if isinstance(opened.spec, EvaluationConfig):
-        _fill_again(opened, opened.spec)
+        # Fill in an evaluation as it was, but for pictures that were dropped and are gone
+        again = opened.spec
+        _pick(opened, again.model)
+        for name, what in FORM.of(again.to_json()).items():
+            put(name, what)
+        if again.data_root and PICTURES in Path(again.data_root).parts:
+            put("data_root", "")
+        put("splits", list(again.splits))
+        put("kinds", list(dict.fromkeys(outside_set.kind for outside_set in again.sets)))
+        for outside_set in again.sets:
+            gone = PICTURES in Path(outside_set.root or "").parts
+            if outside_set.root is not None and outside_set.kind != "corrupted" and not gone:
+                put(f"{outside_set.kind}_root", outside_set.root)
+        shifted = [outside_set for outside_set in again.sets if outside_set.corruption]
+        if shifted:
+            put("corruptions", list(dict.fromkeys(shift.corruption for shift in shifted)))
+            put("severities", sorted({shift.severity for shift in shifted}))
+            put("shift_seed", shifted[0].seed)
+        fill_shown(again.preprocessing)
+        st.session_state[EDITED] = True
     elif opened.spec is not None:
         # Fill in what a training says of its own weights, with shifted images beside the data
         config = opened.spec
@@ -160,28 +179,6 @@ def _pick(opened: OpenedWeights, chosen: str) -> None:
     alike = any(candidate.model == chosen for candidate in looks_like[:OFFERED])
     put("pick", chosen if alike else OTHER)
     put("network", None if alike else chosen)
-
-
-def _fill_again(opened: OpenedWeights, config: EvaluationConfig) -> None:
-    """Fill in an evaluation as it was."""
-    _pick(opened, config.model)
-    for name, what in FORM.of(config.to_json()).items():
-        put(name, what)
-    if config.data_root and PICTURES in Path(config.data_root).parts:  # dropped, and gone
-        put("data_root", "")
-    put("splits", list(config.splits))
-    put("kinds", list(dict.fromkeys(outside_set.kind for outside_set in config.sets)))
-    for outside_set in config.sets:
-        gone = PICTURES in Path(outside_set.root or "").parts
-        if outside_set.root is not None and outside_set.kind != "corrupted" and not gone:
-            put(f"{outside_set.kind}_root", outside_set.root)
-    shifted = [outside_set for outside_set in config.sets if outside_set.corruption]
-    if shifted:
-        put("corruptions", list(dict.fromkeys(outside_set.corruption for outside_set in shifted)))
-        put("severities", sorted({outside_set.severity for outside_set in shifted}))
-        put("shift_seed", shifted[0].seed)
-    fill_shown(config.preprocessing)
-    st.session_state[EDITED] = True
 
 
 def fill_shown(preprocessing: Preprocessing) -> None:
@@ -303,8 +300,18 @@ def sets() -> tuple[OutsideSet, ...]:
     """Return the sets that are picked beside the data; UsageError FOLDER or SETTING."""
     outside_sets: list[OutsideSet] = []
     for kind in value("kinds") or []:
-        root = _root(kind)
+        dropped = pictures(f"{kind}_root")
+        root = str(dropped.folder) if dropped else (value(f"{kind}_root") or "").strip() or None
+        if root is None and kind in {"cifar10c", "folder"}:
+            content = "the .npy files of CIFAR-10-C" if kind == "cifar10c" else "images"
+            raise UsageError("FOLDER", NO_FOLDER, f"enter a folder with {content}")
+        if dropped is None:
+            check_folder(root)
         if kind in {"corrupted", "cifar10c"}:
+            # Frost has a name in each kind of set
+            procedural, official = "frost_procedural", "frost"
+            twin = {official: procedural} if kind == "corrupted" else {procedural: official}
+            names = dict.fromkeys(twin.get(name, name) for name in value("corruptions") or [])
             outside_sets += [
                 OutsideSet(
                     kind=kind,
@@ -313,31 +320,12 @@ def sets() -> tuple[OutsideSet, ...]:
                     severity=severity,
                     seed=value("shift_seed") * (kind == "corrupted"),
                 )
-                for name in _picked(kind)
+                for name in names
                 for severity in value("severities") or []
             ]
         else:
             outside_sets.append(OutsideSet(kind, root))
     return tuple(outside_sets)
-
-
-def _picked(kind: str) -> list[str]:
-    """Return the corruptions under the names that a kind of set has: frost has one in each."""
-    twin = {"frost": "frost_procedural"} if kind == "corrupted" else {"frost_procedural": "frost"}
-    return list(dict.fromkeys(twin.get(name, name) for name in value("corruptions") or []))
-
-
-def _root(kind: str) -> str | None:
-    """Return the folder of a set, checked; None for those that need none."""
-    dropped = pictures(f"{kind}_root")
-    if dropped is not None:
-        return str(dropped.folder)
-    root = (value(f"{kind}_root") or "").strip() or None
-    if root is None and kind in {"cifar10c", "folder"}:
-        content = "the .npy files of CIFAR-10-C" if kind == "cifar10c" else "images"
-        raise UsageError("FOLDER", NO_FOLDER, f"enter a folder with {content}")
-    check_folder(root)
-    return root
 
 
 def preprocessing() -> Preprocessing:

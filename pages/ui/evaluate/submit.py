@@ -1,6 +1,5 @@
 """What submits an evaluation, after a quick look at some tens of images in the warm process."""
 
-from pathlib import Path
 from typing import Final
 
 import streamlit as st
@@ -33,8 +32,15 @@ def draw(jobs: LocalJobs, opened: OpenedWeights) -> None:
         else:
             frame.refusal(error)
     path = opened.path(opened.file.group(str(form.value("group"))))
+    task: BackgroundTask[Answer] | None = None
     if config is not None:
-        _outcome(config, path, form.other_size())
+        split = next(part for part in PREFERRED if part in config.splits)
+        question = {"config": config.to_json(), "weights": str(path), "split": split, "n": MOST}
+        text, program = f"Running on {MOST} images.", config.model == ONNX
+        task = inference.query("evaluate.trying", "trying", question, text, program=program)
+        answer = task.draw()
+        if answer is not None:  # of the settings as they stand
+            _draw_trial(config, answer)
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate.actions"):
         st.button(
             "Run on the images" if state.plain() else "Evaluate",
@@ -45,9 +51,7 @@ def draw(jobs: LocalJobs, opened: OpenedWeights) -> None:
             on_click=watch.submit,
             args=(jobs, config, path),
         )
-        if config is not None:
-            # Draw the button that tries
-            task = _task(config, path)
+        if task is not None:
             st.button(
                 f"Try on {MOST} images",
                 key="evaluate.try",
@@ -57,32 +61,21 @@ def draw(jobs: LocalJobs, opened: OpenedWeights) -> None:
             )
 
 
-def _task(config: EvaluationConfig, path: Path) -> BackgroundTask[Answer]:
-    split = next(part for part in PREFERRED if part in config.splits)
-    question = {"config": config.to_json(), "weights": str(path), "split": split, "n": MOST}
-    text = f"Running on {MOST} images."
-    program = config.model == ONNX
-    return inference.query("evaluate.trying", "trying", question, text, program=program)
-
-
-def _outcome(config: EvaluationConfig, path: Path, other: tuple[int, int] | None) -> None:
-    """Draw what was found for the settings as they stand; nothing where they were not tried."""
-    answer = _task(config, path).draw()
-    if answer is None:
-        return
+def _draw_trial(config: EvaluationConfig, answer: Answer) -> None:
     even = 0.5 if config.preprocessing.gives_probabilities else 0.0
     names = answer.values["class_names"]
     verdict = trial(answer.arrays["scores"], answer.arrays["labels"], names, even=even)
-    if verdict.guessed:
-        widgets.caveat(
-            "No better than guessing", f"{verdict.text} {verdict.advice} {verdict.few}".strip()
-        )
-        if other is not None:
-            st.button(
-                f"Use images of {other[0]} x {other[1]}",
-                key="evaluate.other_size",
-                on_click=form.change_size,
-                args=(other,),
-            )
-    else:
+    if not verdict.guessed:
         st.markdown(f":material/check_circle: {verdict.text} {verdict.few}")
+        return
+    widgets.caveat(
+        "No better than guessing", f"{verdict.text} {verdict.advice} {verdict.few}".strip()
+    )
+    other = form.other_size()
+    if other is not None:
+        st.button(
+            f"Use images of {other[0]} x {other[1]}",
+            key="evaluate.other_size",
+            on_click=form.change_size,
+            args=(other,),
+        )

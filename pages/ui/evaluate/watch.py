@@ -19,14 +19,7 @@ from core.screens.evaluate import checkpoint, words
 from core.screens.evaluate import results as evaluation
 from core.screens.evaluate.results import EvaluationWords, SplitResult
 from core.screens.kit.records import Sentence
-from pages.ui import (
-    frame,
-    site,
-    state,
-    visitor,
-    weights_source,
-    widgets,
-)
+from pages.ui import frame, site, state, visitor, weights_source, widgets
 from pages.ui.evaluate import state as form
 from pages.ui.jobs import watch as job_watch
 from pages.ui.jobs.watch import WatchedJob
@@ -94,9 +87,13 @@ def actions(watched: WatchedJob) -> None:
     jobs, job = watched.jobs, watched.job
     if not job.state.ended:
         return
-    config = jobs.evaluation(job.id)
+    config, weights = jobs.evaluation(job.id), jobs.folder(job.id).path / WEIGHTS
     if job.state is JobState.SUCCEEDED:
-        _open(job)
+        run = job_watch.run_of(job)
+        if run is not None:
+            if run.splits:
+                job_watch.open_in(site.RELIABILITY, run, primary=True)
+            job_watch.open_in(site.OOD, run)
     elif (job.failure is not None and job.failure.code in words.SMALLER) and config.batch_size > 1:
         half = config.batch_size // 2
         st.button(
@@ -104,7 +101,7 @@ def actions(watched: WatchedJob) -> None:
             key="job.half",
             type="primary",
             on_click=submit,
-            args=(jobs, replace(config, batch_size=half), jobs.folder(job.id).path / WEIGHTS),
+            args=(jobs, replace(config, batch_size=half), weights),
         )
         job_watch.button("Retry unchanged", "retry", jobs.retry, job)
     elif job.failure is not None and job.failure.code in IN_ANY_CASE:
@@ -113,7 +110,7 @@ def actions(watched: WatchedJob) -> None:
             label,
             key="job.keep",
             on_click=submit,
-            args=(jobs, replace(config, **change), jobs.folder(job.id).path / WEIGHTS),
+            args=(jobs, replace(config, **change), weights),
         )
     else:
         job_watch.button("Retry", "retry", jobs.retry, job, primary=True)
@@ -125,16 +122,6 @@ def _again(job_id: str) -> None:
     weights_source.forget()
     job_watch.leave()
     st.query_params[weights_source.LINK] = job_id
-
-
-def _open(job: Job) -> None:
-    """Open the run of a job that has succeeded."""
-    run = job_watch.run_of(job)
-    if run is None:
-        return
-    if run.splits:
-        job_watch.open_in(site.RELIABILITY, run, primary=True)
-    job_watch.open_in(site.OOD, run)
 
 
 def body(jobs: LocalJobs, job: Job) -> None:
@@ -160,12 +147,6 @@ def body(jobs: LocalJobs, job: Job) -> None:
             if not plain:
                 widgets.caption(evaluation.caption(config, lines, job.digest))
         frame.notices(open_library().get(job.run).notices)
-    _settings(config)
-
-
-def _settings(config: EvaluationConfig) -> None:
-    """Draw what was asked for, folded."""
-    if state.plain():
-        return
-    with st.expander("Settings", key="job.settings"):
-        st.json(config.to_json(), expanded=2)
+    if not state.plain():
+        with st.expander("Settings", key="job.settings"):
+            st.json(config.to_json(), expanded=2)

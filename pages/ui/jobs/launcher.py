@@ -46,24 +46,20 @@ def ask(jobs: LocalJobs) -> None:
     if not in_cluster():
         return
     if FORM.key("nodes") not in st.session_state:
-        _fill()
+        # A settings file that is refused is said, and left aside
+        start = SlurmRequest()
+        try:
+            start = defaults(home())
+        except UsageError as error:
+            frame.refusal(error)
+        for name, what in FORM.of(vars(start)).items():
+            FORM.put(name, what)
     widgets.title("Cluster", "for each training")
     with st.container(horizontal=True, vertical_alignment="top", key="cluster.request"):
         for name in FORM.widgets:
             FORM.draw(name, width=NARROW)
     with st.expander("What the cluster does not guarantee", key="cluster.cannot"):
         st.markdown("\n".join(f"- {sentence}" for sentence in jobs.cannot(SLURM).values()))
-
-
-def _fill() -> None:
-    """Set the widgets to the settings file; one that is refused is said, and left aside."""
-    request = SlurmRequest()
-    try:
-        request = defaults(home())
-    except UsageError as error:
-        frame.refusal(error)
-    for name, what in FORM.of(vars(request)).items():
-        FORM.put(name, what)
 
 
 def request() -> SlurmRequest | None:

@@ -1,6 +1,7 @@
 """The list of jobs: where each one stands, and what can be done with it."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import streamlit as st
@@ -15,7 +16,6 @@ from core.screens.evaluate import words as evaluation_words
 from core.screens.kit.numbers import count, duration, memory
 from core.screens.runs import audit_words
 from core.screens.train import words
-from core.training.progress import Progress
 from pages.ui import frame, html_macros, site, state, widgets
 from pages.ui.escape import esc
 
@@ -35,6 +35,10 @@ ICONS = {
 
 
 PAGES = {words.TRAIN: site.TRAIN, words.EVALUATE: site.EVALUATE, AUDIT: site.HOME}
+PROGRESS_WORDS = {
+    words.EVALUATE: evaluation_words.progress_words,
+    AUDIT: audit_words.progress_words,
+}
 OTHERS = {words.EVALUATE: "evaluations", AUDIT: "audits"}  # beside trainings
 
 
@@ -99,15 +103,6 @@ def _day(job: Job) -> str:
     return datetime.fromtimestamp(job.created, UTC).astimezone().strftime("%-d %b, %H:%M")
 
 
-def _rows_of(jobs: LocalJobs, job: Job) -> str:
-    """Return what a training or an evaluation looks at."""
-    try:
-        data = jobs.network(job.id).data
-    except AuditError:  # its folder is damaged
-        return "images"
-    return "texts" if data in TEXT_DATA else "images"
-
-
 def page_of(job: Job) -> site.Entry:
     """Return the page that shows a job."""
     return PAGES[job.kind]
@@ -150,23 +145,23 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
             )
     status = words.state_words(job, before, paused=jobs.paused)
     if progress is not None:
-        status = _progress(job, progress)
+        progress_words = PROGRESS_WORDS.get(job.kind)
+        if progress_words is None:
+            status = words.progress_words(progress, edition())
+        else:
+            status = progress_words(progress)
         if not state.plain():
             if job.kind != AUDIT:
-                status += f", {count(round(progress.images_per_second))} {_rows_of(jobs, job)}/s"
+                data = ""
+                with suppress(AuditError):  # its folder is damaged
+                    data = jobs.network(job.id).data
+                noun = "texts" if data in TEXT_DATA else "images"
+                status += f", {count(round(progress.images_per_second))} {noun}/s"
             status += f", {memory(progress.memory)}"
     elif job.state.ended:
         elapsed = job.started and job.ended and f" after {duration(job.ended - job.started)}"
         status = f"{status}{elapsed or ''}, {_day(job)}"
     html_macros.draw("queued", status, None if progress is None else words.share_done(progress))
-
-
-def _progress(job: Job, progress: Progress) -> str:
-    if job.kind == words.EVALUATE:
-        return evaluation_words.progress_words(progress)
-    if job.kind == AUDIT:
-        return audit_words.progress_words(progress)
-    return words.progress_words(progress, edition())
 
 
 def edition() -> words.TrainingWords:

@@ -29,8 +29,13 @@ def time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
     there = "; ".join(words.device_words(device, busy.get(device.slot, "")) for device in devices)
     config = configs[0]
     start = partial(in_process, measure, config)
-    measuring = BackgroundTask("train.speed", basis(config).digest, "Timing a few steps.", start)
-    speed = _measured(config, measuring)
+    digest, known = basis(config).digest, cache_train.speeds()
+    measuring = BackgroundTask("train.speed", digest, "Timing a few steps.", start)
+    speed = known.get(digest)
+    if speed is None:
+        speed = measuring.draw()
+        if speed is not None:
+            known.put(digest, speed)
     slow = config.model in MODELS and MODELS[config.model].millions > LARGE
     if speed is None and slow and all(device.slot == CPU for device in devices):
         widgets.caption("A network of this size is slow on a CPU: estimate the time first.")
@@ -47,16 +52,6 @@ def time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
                 help="Times a few training steps on random inputs; takes seconds.",
             )
         widgets.caption(f"Devices here: {there}.")
-
-
-def _measured(config: TrainConfig, measuring: BackgroundTask[Speed]) -> Speed | None:
-    """Return how fast a config trains here, where that was measured; draw what measures it."""
-    speed = cache_train.speeds().get(basis(config).digest)
-    if speed is None:
-        speed = measuring.draw()
-        if speed is not None:
-            cache_train.speeds().put(basis(config).digest, speed)
-    return speed
 
 
 def _estimate(speed: Speed, configs: Sequence[TrainConfig]) -> str:

@@ -89,13 +89,33 @@ class JobPage:
         """
         job = watched.job
         frame.title(job.name)
-        widgets.eyebrow(_eyebrow(self.entry.title, about, job))
+        standing = words.standing(job)
+        parts = [self.entry.title, *filter(None, [about]), standing]
+        if job.slots:
+            parts.append(", ".join(job.slots))
+        if job.cluster:
+            # Its number in the cluster, and why it waits there, in the cluster's own words
+            why = waiting_for(job)
+            parts.append(f"SLURM {job.cluster}" + (f" ({why})" if why else ""))
+        parts += [f"job {job.id}", f"config {job.digest[:8]}"]
+        plain = f"{self.entry.title} · {standing}"
+        widgets.eyebrow(plain if state.plain() else " · ".join(parts))
         widgets.sentence(sentence)
         with st.container():  # keeps what follows in its place, whatever is in it
             queue.refused()
             if job.failure is not None:
                 frame.refusal(AuditError(job.failure.code, job.failure.what, job.failure.remedy))
-            _relatives(self.entry, watched)
+            # The job that this one goes on from or repeats, and those that do so with it
+            listed = watched.listed
+            relatives = [(o, BEFORE[job.relation]) for o in listed if o.id == job.parent]
+            relatives += [(o, AFTER[o.relation]) for o in listed if o.parent == job.id]
+            for other, relation in relatives:
+                st.page_link(
+                    self.entry.script,
+                    label=f"{relation} job {other.id}, {words.standing(other)}",
+                    icon=":material/link:",
+                    query_params={"job": other.id},
+                )
 
     def back(self) -> None:
         """Draw the way back to all jobs."""
@@ -126,34 +146,6 @@ def _body(draw: Draw, job_id: str, stood: str) -> None:
 
 
 _live_body = st.fragment(_body, run_every=LOOK_S)
-
-
-def _eyebrow(title: str, about: str, job: Job) -> str:
-    parts = [title, *filter(None, [about]), words.standing(job)]
-    if state.plain():
-        return f"{title} · {words.standing(job)}"
-    if job.slots:
-        parts.append(", ".join(job.slots))
-    if job.cluster:
-        # Its number in the cluster, and why it waits there, in the cluster's own words
-        why = waiting_for(job)
-        in_cluster = f"SLURM {job.cluster}" + (f" ({why})" if why else "")
-        parts.append(in_cluster)
-    return " · ".join([*parts, f"job {job.id}", f"config {job.digest[:8]}"])
-
-
-def _relatives(entry: site.Entry, watched: WatchedJob) -> None:
-    """Link the job that this one goes on from or repeats, and those that do so with it."""
-    job, listed = watched.job, watched.listed
-    relatives = [(other, BEFORE[job.relation]) for other in listed if other.id == job.parent]
-    relatives += [(other, AFTER[other.relation]) for other in listed if other.parent == job.id]
-    for other, relation in relatives:
-        st.page_link(
-            entry.script,
-            label=f"{relation} job {other.id}, {words.standing(other)}",
-            icon=":material/link:",
-            query_params={"job": other.id},
-        )
 
 
 def stop(watched: WatchedJob) -> None:

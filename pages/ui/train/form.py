@@ -1,5 +1,7 @@
 """The form of the Train page: few things first, the rest folded; `state` keeps what is set."""
 
+from contextlib import suppress
+
 import streamlit as st
 
 from core.datasets.catalogue import DATASETS, TEXT_DATA, data_entry
@@ -28,16 +30,30 @@ def draw(jobs: LocalJobs) -> None:
             draw_section()
     place, line = st.container(), st.container()
     with st.expander("Loss, epochs, seeds and device", key="train.few"):
-        _parameters(str(form.value("loss")))
+        _draw_loss_settings(str(form.value("loss")))
         with st.container(horizontal=True, vertical_alignment="top", key="train.second"):
             FORM.draw("epochs")
             FORM.draw("seeds", width=NARROW)
             launcher.choose()
             if not launcher.in_cluster():
-                _device()
+                gpus = [device.slot for device in cache_train.devices() if device.slot != CPU]
+                options = ["auto", "cpu", *(["cuda"] if gpus else []), *(gpus if gpus[1:] else [])]
+                now = str(form.value("device"))
+                options += [] if now in options else [now]
+                FORM.select("device", options, lambda name: DEVICES.get(name, name), width=NARROW)
     launcher.ask(jobs)
     with st.expander("More settings", key="train.more"):
-        _recipe()
+        recipe = form.value("preset")
+        st.selectbox(
+            "Recipe",
+            [OWN, *RECIPES],
+            key=key("preset"),
+            persist_state=SESSION,
+            format_func=lambda name: "My own" if name == OWN else RECIPES[name].label,
+            on_change=_take_recipe,
+        )
+        if recipe in RECIPES:
+            widgets.caption(f"{RECIPES[recipe].source}.")
         widgets.title("Learning")
         with st.container(horizontal=True, vertical_alignment="top", key="train.steps"):
             FORM.draw("batch_size")
@@ -71,8 +87,10 @@ def draw(jobs: LocalJobs) -> None:
             if str(form.value("data")).startswith("cifar"):
                 FORM.draw("changed_files")
         _submission()
-    with place:
-        _advice()
+    # Settings that make no config are refused where they are submitted
+    with place, suppress(UsageError):
+        for notice in advice(form.base()):
+            widgets.caveat("May not learn", notice.sentence)
     with line:  # once the fields have the values that they begin with
         widgets.caption(_standing())
 
@@ -93,23 +111,13 @@ def _standing() -> str:
 
 
 def _setting(field: Field, value: Setting) -> str:
-    """Return what a parameter is set to, as `_range` writes what it may be."""
+    """Return what a parameter is set to, as its help writes what it may be."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, str):
         return f"every {value}" if field.low is not None else field.choices.get(value, value)
     number = f"{value:,.10g}".replace("-", MINUS)
     return f"every {number} batch{'es' * (value != 1)}" if field.choices else number
-
-
-def _advice() -> None:
-    """Say what is known of the settings that stand in the form, where they make a config."""
-    try:
-        notices = advice(form.base())
-    except UsageError:
-        return  # said where it is submitted
-    for notice in notices:
-        widgets.caveat("May not learn", notice.sentence)
 
 
 def _data() -> None:
@@ -123,7 +131,15 @@ def _data() -> None:
 
 def _model() -> None:
     known = TEXT_MODELS if form.of_texts() else MODELS
-    FORM.select("model", [*known] if form.of_texts() else [*known, BY_NAME], _model_name)
+    FORM.select(
+        "model",
+        [*known] if form.of_texts() else [*known, BY_NAME],
+        lambda name: (
+            "Another, from timm or torchvision"
+            if name == BY_NAME
+            else (MODELS | TEXT_MODELS)[name].label
+        ),
+    )
     model = str(form.value("model"))
     if model in known:
         widgets.caption(f"{known[model].plain} {known[model].millions:g} million weights.")
@@ -143,12 +159,6 @@ def _model() -> None:
     FORM.draw("pretrained")
 
 
-def _model_name(name: str) -> str:
-    if name == BY_NAME:
-        return "Another, from timm or torchvision"
-    return (MODELS | TEXT_MODELS)[name].label
-
-
 def _loss() -> None:
     FORM.select("loss", list(LOSSES), lambda name: LOSSES[name].label, changed=_loss_changed)
     widgets.caption(LOSSES[str(form.value("loss"))].plain)
@@ -161,60 +171,43 @@ def _loss_changed() -> None:
         form.fill_loss(loss, {})
 
 
-def _parameters(loss: str) -> None:
+def _draw_loss_settings(loss: str) -> None:
     """Draw the settings of the loss, with the papers' values to pick from."""
     entry = LOSSES[loss]
     if not entry.parameters:
         return
     with st.container(horizontal=True, vertical_alignment="top", key="train.parameters"):
         if entry.presets:
-            _preset(loss)
-        for parameter in entry.parameters:
-            _parameter(loss, parameter)
+            form.put(f"values.{loss}", form.preset_of(loss))
+            st.selectbox(
+                "Preset",
+                [OWN, *entry.presets],
+                key=key(f"values.{loss}"),
+                format_func=lambda name: "My own" if name == OWN else entry.presets[name].label,
+                on_change=_take_preset,
+                args=(loss,),
+                width=180,
+            )
+        for parameter, field in entry.parameters.items():
+            _draw_parameter(f"loss.{loss}.{parameter}", field)
     preset = entry.presets.get(form.preset_of(loss))
     widgets.caption(f"{preset.source if preset else entry.source}.")
 
 
-def _range(field: Field) -> str:
-    """Return what a parameter may be."""
+def _draw_parameter(name: str, field: Field) -> None:
+    numeric = field.low is not None
     if field.low is None or field.high is None:
-        ends = " or ".join(field.choices) or "on or off"
+        allowed = " or ".join(field.choices) or "on or off"
     else:
         low, high = (
             count(int(end)) if end == int(end) else three(end) for end in (field.low, field.high)
         )
         ends = f"{'above ' if field.open_low else ''}{low} to {high}".replace("-", MINUS)
-        ends = " or ".join([*field.choices, f"every {ends} batches" if field.choices else ends])
-    return ends
-
-
-def _preset(loss: str) -> None:
-    presets = LOSSES[loss].presets
-    form.put(f"values.{loss}", form.preset_of(loss))
-    st.selectbox(
-        "Preset",
-        [OWN, *presets],
-        key=key(f"values.{loss}"),
-        format_func=lambda name: "My own" if name == OWN else presets[name].label,
-        on_change=_take_preset,
-        args=(loss,),
-        width=180,
-    )
-
-
-def _take_preset(loss: str) -> None:
-    preset = LOSSES[loss].presets.get(str(form.value(f"values.{loss}")))
-    if preset is not None:
-        form.fill_loss(loss, preset.settings)
-
-
-def _parameter(loss: str, parameter: str) -> None:
-    name, field = f"loss.{loss}.{parameter}", LOSSES[loss].parameters[parameter]
-    help_text = f"{field.help} Allowed: {_range(field)}. Default: {field.default}."
+        allowed = " or ".join([*field.choices, f"every {ends} batches" if field.choices else ends])
+    help_text = f"{field.help} Allowed: {allowed}. Default: {field.default}."
     if field.kind is bool:
         st.toggle(field.label, key=key(name), persist_state=SESSION, help=help_text)
         return
-    numeric = field.low is not None
     if field.choices:
         options = [*field.choices, NUMBER] if numeric else list(field.choices)
         word = form.value(f"{name}.word")
@@ -249,27 +242,10 @@ def _parameter(loss: str, parameter: str) -> None:
     )
 
 
-def _device() -> None:
-    devices = cache_train.devices()
-    gpus = [device.slot for device in devices if device.slot != CPU]
-    options = ["auto", "cpu", *(["cuda"] if gpus else []), *(gpus if len(gpus) > 1 else [])]
-    now = str(form.value("device"))
-    options += [] if now in options else [now]
-    FORM.select("device", options, lambda device: DEVICES.get(device, device), width=NARROW)
-
-
-def _recipe() -> None:
-    form_now = form.value("preset")
-    st.selectbox(
-        "Recipe",
-        [OWN, *RECIPES],
-        key=key("preset"),
-        persist_state=SESSION,
-        format_func=lambda name: "My own" if name == OWN else RECIPES[name].label,
-        on_change=_take_recipe,
-    )
-    if form_now in RECIPES:
-        widgets.caption(f"{RECIPES[form_now].source}.")
+def _take_preset(loss: str) -> None:
+    preset = LOSSES[loss].presets.get(str(form.value(f"values.{loss}")))
+    if preset is not None:
+        form.fill_loss(loss, preset.settings)
 
 
 def _take_recipe() -> None:

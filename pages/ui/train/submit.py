@@ -84,7 +84,15 @@ def buttons(jobs: LocalJobs, configs: Sequence[TrainConfig], listed: Sequence[Jo
             },
         )
         if configs:
-            _save(configs)
+            first = configs[0]
+            widgets.download(
+                "Save config" if len(configs) == 1 else f"Save the first of {len(configs)} configs",
+                lambda: json.dumps(first.to_json(), indent=1, allow_nan=False),
+                "candor_train.json",
+                "application/json",
+                key="train.save",
+                explanation="python -m core train takes the file as it is.",
+            )
         with st.popover("Load config", key="train.load"):
             not_loaded: AuditError | None = st.session_state.pop(NOT_LOADED, None)
             if not_loaded is not None:  # the popover would hide it elsewhere
@@ -96,18 +104,6 @@ def buttons(jobs: LocalJobs, configs: Sequence[TrainConfig], listed: Sequence[Jo
                 on_change=_load,
                 max_upload_size=1,
             )
-
-
-def _save(configs: Sequence[TrainConfig]) -> None:
-    config = configs[0]
-    widgets.download(
-        "Save config" if len(configs) == 1 else f"Save the first of {len(configs)} configs",
-        lambda: json.dumps(config.to_json(), indent=1, allow_nan=False),
-        "candor_train.json",
-        "application/json",
-        key="train.save",
-        explanation="python -m core train takes the file as it is.",
-    )
 
 
 def _load() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,8 +25,7 @@ from core.screens.train.distributions import distribution_cards, learned_card, l
 from core.screens.train.view import TrainedRun
 from core.screens.train.words import JobProgress
 from core.training import threads
-from core.training.config import TrainConfig
-from pages.ui import cache, frame, html_macros, site, state, visitor, widgets
+from pages.ui import cache, controls, frame, html_macros, site, state, visitor, widgets
 from pages.ui.compute import Computation
 from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import queue
@@ -56,8 +56,20 @@ def _history(job: Job) -> History:
 def actions(watched: WatchedJob) -> None:
     """Draw what can be done with a training beside stopping it."""
     jobs, job = watched.jobs, watched.job
+    config = jobs.config(job.id)
     if job.state is JobState.SUCCEEDED:
-        _open(job)
+        run = job_watch.run_of(job)
+        if run is not None:
+            job_watch.open_in(site.RELIABILITY, run, primary=True)
+            if not config.of_texts:
+                st.page_link(
+                    site.EVALUATE.script,
+                    label="Try other images" if state.plain() else "Evaluate on other images",
+                    icon=site.EVALUATE.icon,
+                    query_params={"weights": job.id},
+                )
+            if not state.plain() and BINS in cache_train.parts_of_history(run.id):
+                job_watch.open_in(site.GAMMA, run)
     elif job.state.ended:
         resumable = jobs.resumable(job.id)
         if resumable:
@@ -67,7 +79,7 @@ def actions(watched: WatchedJob) -> None:
                 "Use the changed files",
                 key="job.changed_files",
                 on_click=job_watch.submit,
-                args=(jobs, [replace(jobs.config(job.id), changed_files=True)]),
+                args=(jobs, [replace(config, changed_files=True)]),
                 kwargs={
                     "wants": job.wants,
                     "priority": job.priority,
@@ -76,39 +88,9 @@ def actions(watched: WatchedJob) -> None:
                 },
             )
         job_watch.button("Retry from the start", "retry", jobs.retry, job, primary=not resumable)
-    if not state.plain():
-        _take_config(job, jobs.config(job.id))
-
-
-def _threads(jobs: LocalJobs, job: Job, config: TrainConfig) -> None:
-    """Say, where a resume is offered on a CPU, that it would compute with other threads."""
-    if not job.state.ended or CPU not in job.slots or not jobs.resumable(job.id):
+    if state.plain():
         return
-    counts = threads.by_epoch(cache_train.history_of_job(job.id))
-    sentence = words.threads_words(counts, threads.expected(config.devices))
-    if sentence:
-        widgets.caption(sentence)
-
-
-def _open(job: Job) -> None:
-    """Open the run of a job that has succeeded."""
-    run = job_watch.run_of(job)
-    if run is None:
-        return
-    job_watch.open_in(site.RELIABILITY, run, primary=True)
-    if not open_jobs().config(job.id).of_texts:
-        st.page_link(
-            site.EVALUATE.script,
-            label="Try other images" if state.plain() else "Evaluate on other images",
-            icon=site.EVALUATE.icon,
-            query_params={"weights": job.id},
-        )
-    if not state.plain() and BINS in cache_train.parts_of_history(run.id):
-        job_watch.open_in(site.GAMMA, run)
-
-
-def _take_config(job: Job, config: TrainConfig) -> None:
-    """Offer the config: in the form, to be changed, and as a file."""
+    # The config can be changed in the form, or kept as a file
     if st.button("Duplicate with changes", key="job.duplicate"):
         try:
             form.fill(config, job)
@@ -144,53 +126,41 @@ def choose_other(watched: WatchedJob) -> str | None:
     }
     for own in (job.id, job.run):
         names.pop(own, None)
-    names = state.distinct_names(names)
-    chosen = state.choice("against", ["", *names], "")
-    st.selectbox(
-        "Compare with",
-        ["", *names],
-        key="widget.against",
-        format_func=lambda option: names.get(option, "nothing"),
-        on_change=state.pick,
-        args=("against", ""),
-        width=300,
-    )
-    return chosen or None
+    options = {"": "nothing"} | state.distinct_names(names)
+    return controls.select("Compare with", "against", options, "", width=300) or None
 
 
 def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
     """Draw the numbers, curves and log of a training."""
     config, history = jobs.config(job.id), _history(job)
-    if not state.plain():
-        _threads(jobs, job, config)
+    on_cpu = job.state.ended and CPU in job.slots
+    if not state.plain() and on_cpu and jobs.resumable(job.id):
+        # A resume may compute with other threads than the training did
+        counts = threads.by_epoch(cache_train.history_of_job(job.id))
+        warning = words.threads_words(counts, threads.expected(config.devices))
+        if warning:
+            widgets.caption(warning)
     edition, progress = queue.edition(), jobs.progress(job.id)
     text = words.progress_words(progress, edition) if progress else ""
     job_watch.progress(jobs, job, progress, text)
     course = JobProgress.of(history, config.epochs)
     widgets.strip(edition.tiles(job, progress, course))
     runs = [TrainedRun(job.id, job.name, history, config.epochs)]
-    other = _other(beside)
-    if other is not None:
-        runs.append(other)
+    if beside is not None:
+        with suppress(AuditError):  # what is compared with may be gone
+            other = cache_train.history_of_run(beside)
+            if other is not None:
+                visitor.note(beside)
+                name, n_epochs = open_library().get(beside).name, other.n_epochs
+            else:
+                planned = open_jobs().config(beside)
+                name, n_epochs = planned.name, planned.epochs
+                other = cache_train.history_of_job(beside)
+            runs.append(TrainedRun(beside, name, other, n_epochs))
     if not history.n_epochs and not job.state.ended:
         widgets.second("Curves appear after the first epoch.")
     _curves(runs, job)
     job_watch.log(jobs, job)
-
-
-def _other(beside: str | None) -> TrainedRun | None:
-    """Return the run or job that is compared with; None where it is gone."""
-    if beside is None:
-        return None
-    try:
-        history = cache_train.history_of_run(beside)
-        if history is not None:
-            visitor.note(beside)
-            return TrainedRun(beside, open_library().get(beside).name, history, history.n_epochs)
-        config = open_jobs().config(beside)
-        return TrainedRun(beside, config.name, cache_train.history_of_job(beside), config.epochs)
-    except AuditError:
-        return None
 
 
 def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
@@ -210,41 +180,27 @@ def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
         # Say which epoch was best, by a metric that can be chosen
         run = runs[0]
         with st.container(horizontal=True, vertical_alignment="bottom", key="job.best"):
-            metric = state.choice("best", list(views.BEST), "val_ece")
-            st.selectbox(
-                "Best epoch by",
-                list(views.BEST),
-                key="widget.best",
-                format_func=views.BEST.__getitem__,
-                on_change=state.pick,
-                args=("best", "val_ece"),
-                width=200,
-            )
+            metric = controls.select("Best epoch by", "best", views.BEST, "val_ece", width=200)
             st.markdown(views.best_epoch(run, metric))
         _panels(views.cards(views.MORE + views.PARTS, runs))
         _panels(distribution_cards(runs[0].history))
-        _bins(runs[0].history)
+        # How the confidence of training and validation agree, by bin, of any loss
+        train = state.choice("trained", list(TRAIN_CONFIDENCES), "train")
+        card = training_bins_card(runs[0].history, train)
+        if card is not None:
+            st.selectbox(
+                "Training confidence",
+                list(TRAIN_CONFIDENCES),
+                key="widget.trained",
+                format_func=TRAIN_CONFIDENCES.__getitem__,
+                on_change=state.pick,
+                args=("trained", "train"),
+                width=300,
+            )
+            widgets.figure(card)
         if job.run:
             _learned(job.run)
     widgets.caption("After each epoch on the validation set. Panels as in Mukhoti et al. 2020.")
-
-
-def _bins(history: History) -> None:
-    """Draw how the confidence of training and validation agree, by bin, of any loss."""
-    train = state.choice("trained", list(TRAIN_CONFIDENCES), "train")
-    card = training_bins_card(history, train)
-    if card is None:
-        return
-    st.selectbox(
-        "Training confidence",
-        list(TRAIN_CONFIDENCES),
-        key="widget.trained",
-        format_func=TRAIN_CONFIDENCES.__getitem__,
-        on_change=state.pick,
-        args=("trained", "train"),
-        width=300,
-    )
-    widgets.figure(card)
 
 
 def _learned(run_id: str) -> None:
