@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.errors import LibraryError
 from core.predictions import Task
 from core.screens.kit import row_noun
 from core.screens.kit.records import Phrase, Sentence
@@ -58,9 +57,8 @@ def draw(run: cache.Run, split: str) -> None:
 
 def offer_sample(title: str) -> None:
     """Offer the sample with votes, which says that they are simulated."""
-    try:
-        sample = cache.find(site.HUMAN.sample)
-    except LibraryError:
+    sample = cache.find_or_none(site.HUMAN.sample)
+    if sample is None:
         return
     widgets.title(title)
     if st.button(esc(sample.name), icon=":material/play_arrow:", key="human.sample"):

@@ -8,7 +8,7 @@ from core.screens.kit import row_noun
 from core.screens.kit.records import Phrase, Sentence
 from core.studies.ood import extent_notices
 from pages.ui import drafts, frame, html_macros, selected_run, state, widgets
-from pages.ui.ood import choices, drop, figures, other_runs, pictures, sources
+from pages.ui.ood import choices, drop, figures, other_runs, sources
 from pages.ui.ood.sources import OodQuestion, offered
 
 NEEDED = "This page needs one answer among several classes."
@@ -59,7 +59,7 @@ with frame.caught():
             figures.corruptions(question, scaling)
         widgets.caption(view.caption)
         if not state.plain():
-            pictures.draw(question, name)
+            figures.most_ordinary(question, name)
             with st.expander("More numbers, and what all of them mean", key="details.words"):
                 widgets.strip(view.more)
                 widgets.meanings((s.label, f"{s.plain} {s.source}.") for s in SCORES.values())

@@ -7,7 +7,7 @@ from core.configs import BinRule
 from core.screens.reliability.plain import plain_view
 from core.screens.reliability.view import Subject, parts_table, unbinned_cards
 from pages.ui import audits, drafts, frame, selected_run, site, state, widgets
-from pages.ui.reliability import binned, choices, figures, labels, plain
+from pages.ui.reliability import binned, choices, figures
 
 frame.begin("pages/reliability.py")
 with frame.caught():
@@ -22,9 +22,9 @@ with frame.caught():
         target = choices.target(run, audit)
     if audit.labels and target is None:
         with top:
-            labels.draw(run, audit)
+            view = figures.labels(run, audit)
             drafts.bar(run)
-        labels.table(run, split, audit)
+        figures.label_table(run, split, view)
         st.stop()
     ready = audits.prepared(run, split, target) or binned.end(top, run)
     with top:
@@ -39,20 +39,13 @@ with frame.caught():
             widgets.sentence(words.sentence)
         with numbers:
             widgets.strip(words.numbers)
-        plain.draw(words)
+        figures.plain(words)
     else:
         classes, curve = audits.classes(run, split), figures.risk_curve(run, split, audit)
         subject = Subject(run.name, split, run.file_digest, run.class_names, run.notices)
         places = figures.places()
         binned.draw(
-            binned.Shown(
-                run,
-                split,
-                audit,
-                ready,
-                subject,
-                parts_table(audit, classes),
-            ),
+            binned.Shown(run, split, audit, ready, subject, parts_table(audit, classes)),
             binned.Places(head, numbers, settings, places, st.container()),
         )
         figures.unbinned(places, unbinned_cards(audit, subject, classes, curve))

@@ -84,6 +84,14 @@ def find(run_id: str) -> Run:
     return run
 
 
+def find_or_none(run_id: str) -> Run | None:
+    """Return the draft or run of that id; None where it was deleted, or cannot be audited."""
+    try:
+        return find(run_id)
+    except LibraryError:
+        return None
+
+
 def note(run: Run) -> None:
     """Note that this page is made of a draft or run: for the trail and `visitor.check`."""
     (visitor.note_draft if run.draft else visitor.note)(run.id)
@@ -117,6 +125,11 @@ def look_up(run_id: str) -> Run:
             notices=manifest.notices,
             data=manifest.data,
         )
+    return run_of(draft)
+
+
+def run_of(draft: session.Draft) -> Run:
+    """Return what a page needs to know of a draft."""
     splits = draft.result.splits
     first = next(iter(splits.values()))
     return Run(

@@ -1,6 +1,7 @@
 """Choices that several pages draw alike: the split of a run, and a few options side by side."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import streamlit as st
 
@@ -26,6 +27,33 @@ def chip(run: cache.Run) -> str:
     return {"sample": "Sample", "draft": "Draft"}.get(run.kind, "")
 
 
+def select(
+    label: str,
+    name: str,
+    options: Mapping[str, str],
+    default: str,
+    *,
+    width: int | Literal["stretch"] = "stretch",
+    key: str | None = None,
+    help_text: str | None = None,
+    elsewhere: Sequence[str] = (),
+) -> str:
+    """Draw a list of options, each with its words, that lives in the link; see `state.choice`."""
+    key = key or f"widget.{name}"
+    value = state.choice(name, list(options), default, elsewhere, key=key)
+    st.selectbox(
+        label,
+        list(options),
+        format_func=lambda option: options.get(option, option),
+        key=key,
+        on_change=state.pick,
+        args=(name, default, key),
+        width=width,
+        help=help_text,
+    )
+    return value
+
+
 def segments(
     label: str,
     name: str,
@@ -36,18 +64,10 @@ def segments(
     elsewhere: Sequence[str] = (),
 ) -> str:
     """Draw a choice between a few options that lives in the link; see `state.choice`."""
-    value = state.choice(name, options, default, elsewhere)
     if len(options) > MOST_SEGMENTS:
-        st.selectbox(
-            label,
-            options,
-            format_func=lambda option: words.get(option, option),
-            key=f"widget.{name}",
-            on_change=state.pick,
-            args=(name, default),
-            help=help_text,
-        )
-        return value
+        every = {option: words.get(option, option) for option in options}
+        return select(label, name, every, default, help_text=help_text, elsewhere=elsewhere)
+    value = state.choice(name, options, default, elsewhere)
     st.segmented_control(
         label,
         options,

@@ -168,10 +168,7 @@ class Intake(Generic[Reading]):
                 SealedFile(session.store(file), file.name)
                 for file in (dropped if isinstance(dropped, list) else [dropped])
             )
-        except OSError as error:
-            remove(file.path for file in files)
-            self.refuse(no_room(error))
-        except AuditError as error:
+        except (AuditError, OSError) as error:
             remove(file.path for file in files)
             self.refuse(error)
         else:
@@ -195,10 +192,8 @@ class Intake(Generic[Reading]):
             self.readings.remove(reading)
             try:
                 keep(reading)
-            except AuditError as error:
+            except (AuditError, OSError) as error:
                 self.refuse(error, reading.name)
-            except OSError as error:
-                self.refuse(no_room(error), reading.name)
             finally:
                 reading.close()
         return bool(done)
@@ -214,8 +209,9 @@ class Intake(Generic[Reading]):
                 reading.close(kept)
                 self.readings.remove(reading)
 
-    def refuse(self, error: AuditError, name: str = "") -> None:
-        """Remember why a file was refused."""
+    def refuse(self, error: AuditError | OSError, name: str = "") -> None:
+        """Remember why a file was refused, or that there was no room for it."""
+        error = no_room(error) if isinstance(error, OSError) else error
         if not self.several:
             self.refusals.clear()
         self.refusals.append(RefusedFile(error, name))

@@ -1,10 +1,10 @@
 """Which runs are compared: kept in the session, and in the link where they have one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import streamlit as st
 
-from core.errors import LibraryError, UsageError
+from core.errors import UsageError
 from core.metrics.comparison import MOST_RUNS
 from pages.ui import cache, frame, selected_run, session, state
 
@@ -36,6 +36,21 @@ def keep(setting: str, parameter: str, ids: Sequence[str]) -> None:
         st.query_params.pop(parameter, None)
 
 
+def others(setting: str, offered: Container[str], most: int) -> list[str]:
+    """Return the runs on offer that stand beside the open one, and keep them as the setting.
+
+    They are those that the link names, with the drafts of this session, else those kept before.
+    """
+    kept = [run_id for run_id in st.session_state.get(setting, ()) if run_id in offered]
+    linked = [
+        run_id for run_id in st.query_params.get("beside", "").split(",") if run_id in offered
+    ]
+    same = linked == [run_id for run_id in kept if run_id not in session.drafts()]
+    ids = (kept if same or not linked else linked)[:most]
+    keep(setting, "beside", ids)
+    return ids
+
+
 def chosen() -> list[cache.Run]:
     """Return the runs that the link names, with the drafts of this session beside them.
 
@@ -62,22 +77,13 @@ def chosen() -> list[cache.Run]:
         raise UsageError(
             "SETTING", f"{len(run_ids)} runs are too many", f"compare at most {MOST_RUNS}"
         )
-    runs = [cache.find(i) for i in run_ids if i in linked or _here(i)]
-    if not runs and not cleared and all(map(_here, SAMPLES)):
+    runs = [cache.find(i) for i in run_ids if i in linked or cache.find_or_none(i)]
+    if not runs and not cleared and all(map(cache.find_or_none, SAMPLES)):
         selected_run.your_own()
         return [cache.find(i) for i in SAMPLES]
     choose([run.id for run in runs])
     frame.set_row_noun(*(run.data for run in runs))
     return runs
-
-
-def _here(run_id: str) -> bool:
-    """Whether a run of this session's own choice is still there."""
-    try:
-        cache.find(run_id)
-    except LibraryError:
-        return False
-    return True
 
 
 def picker(

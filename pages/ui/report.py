@@ -1,4 +1,4 @@
-"""What is chosen on the Report page: runs, edition and sections."""
+"""The Report page: runs, edition and sections chosen, and one file made of them."""
 
 import secrets
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from core.reports.build import (
 )
 from core.reports.document import EDITIONS, Edition
 from core.reports.html import preview_html
-from core.reports.sections import CHECKLIST, NUMBERS, SECTIONS
+from core.reports.sections import NUMBERS, SECTIONS
 from core.screens.kit.numbers import memory
-from core.studies.report import CLASSES, CLINICAL, COMPARE, OOD, ReportedRun, beside
+from core.studies.report import CLASSES, COMPARE, OOD, ReportedRun, beside
 from pages.ui import cache, controls, frame, picked_runs, session, state, visitor, widgets
 from pages.ui.task import BackgroundTask, Work, in_process
 from pages.ui.visitor import open_library
@@ -97,8 +97,13 @@ def runs(opened: cache.Run) -> list[cache.Run]:
     """Draw the choice of what is reported beside the open run; return it and them."""
     linked = tuple(filter(None, st.query_params.get(LINK, "").split(",")))
     ids: tuple[str, ...] = st.session_state.get(PICKED) or linked
-    picked = [_found(run_id) for run_id in ids[:MOST_RUNS] if run_id != opened.id]
-    others = [run for run in picked if run is not None][: MOST_RUNS - 1]
+    others: list[cache.Run] = []
+    for run_id in [run_id for run_id in ids[:MOST_RUNS] if run_id != opened.id]:
+        try:
+            others.append(cache.find(run_id))
+        except LibraryError as gone:
+            frame.refusal(gone)
+    others = others[: MOST_RUNS - 1]
     picked_runs.picker(
         others,
         "report.runs",
@@ -122,14 +127,6 @@ def splits(chosen: Sequence[cache.Run], split: str) -> list[str]:
     return own
 
 
-def _found(run_id: str) -> cache.Run | None:
-    try:
-        return cache.find(run_id)
-    except LibraryError as gone:
-        frame.refusal(gone)
-        return None
-
-
 def edition() -> Edition:
     """Draw the choice of the edition; plain words are the default where they are switched on."""
     default = Edition.PLAIN if state.plain() else Edition.TECHNICAL
@@ -139,21 +136,26 @@ def edition() -> Edition:
 
 def reported(chosen: Sequence[cache.Run], of_each: Sequence[str]) -> tuple[ReportedRun, ...]:
     """Return the runs as they are to be reported."""
-    return tuple(_reported(run, split) for run, split in zip(chosen, of_each, strict=True))
-
-
-def _reported(run: cache.Run, split: str) -> ReportedRun:
-    if run.draft:
-        draft = session.drafts()[run.id]
-        return run_of_file(draft.file_name, draft.result, split)
-    return run_of_library(open_library(), run.id, split)
+    drafts = session.drafts()
+    return tuple(
+        run_of_file(drafts[run.id].file_name, drafts[run.id].result, split)
+        if run.draft
+        else run_of_library(open_library(), run.id, split)
+        for run, split in zip(chosen, of_each, strict=True)
+    )
 
 
 def sections(to_report: tuple[ReportedRun, ...], chosen: Edition) -> tuple[str, ...]:
     """Draw the choice of sections that can be filled, and return it; a board gets one page."""
     if chosen is Edition.BOARD:
         return ("verdict", "settings")
-    offered = [key for key in offered_sections(to_report) if _fits(key, to_report, chosen)]
+    offered = [
+        key
+        for key in offered_sections(to_report)
+        if (key not in TECHNICAL_ONLY or chosen is Edition.TECHNICAL)
+        and (key != COMPARE or len(to_report) > 1)
+        and (key != OOD or any(map(beside, to_report)))
+    ]
     by_default = default_sections(to_report)
     usual = tuple(key for key in offered if key not in by_default)
     left_out = st.session_state.get(LEFT_OUT, usual)
@@ -177,13 +179,3 @@ def _leave_out(offered: tuple[str, ...]) -> None:
     before = st.session_state.get(LEFT_OUT, ())
     elsewhere = tuple(key for key in before if key not in offered)
     st.session_state[LEFT_OUT] = elsewhere + tuple(key for key in offered if key not in kept)
-
-
-def _fits(key: str, to_report: tuple[ReportedRun, ...], chosen: Edition) -> bool:
-    if key in TECHNICAL_ONLY:
-        return chosen is Edition.TECHNICAL
-    if key == COMPARE:
-        return len(to_report) > 1
-    if key == OOD:
-        return any(map(beside, to_report))
-    return key not in (CLINICAL, CHECKLIST) or chosen is not Edition.BOARD

@@ -110,13 +110,10 @@ def current_run() -> cache.Run | None:
     last = draft_id or last
     if last is None:
         return None
-    try:
-        run = cache.find(last)
-    except LibraryError:
-        st.session_state["app.run"] = None
-        return None
-    st.session_state["app.run"] = run.id
-    _link(run)
+    run = cache.find_or_none(last)
+    st.session_state["app.run"] = None if run is None else run.id
+    if run is not None:
+        _link(run)
     return run
 
 

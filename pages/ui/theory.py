@@ -1,9 +1,17 @@
-"""What is chosen on the Theory page: gamma, the example, the part and what it asks for."""
+"""The Theory page: its choices of gamma, example and part, and its figures.
+
+Beside what print says stands what numbers say.
+"""
+
+from collections.abc import Sequence
 
 import streamlit as st
 
+from core.calibrators.theory import GRIDS, Sweep, sweep
+from core.screens.kit.records import FigureCard
+from core.screens.theory.claims import Claim
 from core.screens.theory.view import written
-from pages.ui import controls, state
+from pages.ui import controls, state, widgets
 
 PARTS = {
     "map": "The map",
@@ -14,11 +22,8 @@ PARTS = {
     "print": "Errors in the papers",
 }
 ALSO = ("-0.5", "0.5", "1", "3", "5", "7")
-TRUTHS = {
-    "paper": (0.55, 0.3, 0.15),
-    "sure": (0.9, 0.06, 0.04),
-    "even": (1 / 3, 1 / 3, 1 / 3),
-}
+TRUTHS = {"paper": (0.55, 0.3, 0.15), "sure": (0.9, 0.06, 0.04), "even": (1 / 3, 1 / 3, 1 / 3)}
+CARD_WIDTH = 466  # two fit beside each other at 1,280 px
 TRUTH_WORDS = {"paper": "55, 30, 15", "sure": "90, 6, 4", "even": "a third each"}
 
 
@@ -103,3 +108,29 @@ def _slider(
         help=help_text,
     )
     return float(value)
+
+
+def draw(cards: tuple[FigureCard, ...]) -> None:
+    """Draw figures two abreast, one on a phone, each with its source under it."""
+    with st.container(horizontal=True, gap="medium", key="figures"):
+        for card in cards:
+            with st.container(key=f"half.{card.key}", width=CARD_WIDTH):
+                widgets.figure(card)
+                widgets.caption(card.caption)
+
+
+def draw_claims(claims: Sequence[Claim]) -> None:
+    """Draw statements two abreast, each with what was computed under it."""
+    with st.container(horizontal=True, gap="medium", key="figures"):
+        for i, claim in enumerate(claims):
+            with st.container(key=f"half.claim{i}", width=CARD_WIDTH):
+                widgets.caveat(claim.title, claim.printed)
+                widgets.second(claim.computed)
+                if claim.card is not None:
+                    widgets.figure(claim.card)
+
+
+@st.cache_resource(max_entries=1, show_spinner="Searching the closest temperatures")
+def sweeps() -> dict[int, Sweep]:
+    """Search once for all gammas; nothing the user sets changes it."""
+    return {n_classes: sweep(n_classes) for n_classes in GRIDS}

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from streamlit.runtime.pages_manager import PagesManager
 
-import pages.ui.theory
+import pages.ui
 from core.errors import lacking
 from pages.ui import selftest, server, session, studying
 from tests.pages.seen import opened
@@ -21,7 +21,7 @@ class Unmapped:
 
     @staticmethod
     def find_spec(name, *_):
-        if name in {"pages.ui.tour", "pages.ui.theory.choices"}:
+        if name in {"pages.ui.tour", "pages.ui.theory"}:
             raise NO_ROOM
 
 
@@ -52,9 +52,9 @@ def test_what_is_lacking_is_said_on_the_page(where, monkeypatch, routed):
         raise NO_THREAD
 
     if where.startswith("import"):
-        room, name = (pages.ui, "tour") if where == "import" else (pages.ui.theory, "choices")
-        monkeypatch.delattr(room, name, raising=False)
-        monkeypatch.delitem(sys.modules, f"{room.__name__}.{name}", raising=False)
+        name = "tour" if where == "import" else "theory"
+        monkeypatch.delattr(pages.ui, name, raising=False)
+        monkeypatch.delitem(sys.modules, f"pages.ui.{name}", raising=False)
         monkeypatch.setattr(sys, "meta_path", [Unmapped, *sys.meta_path])
     else:
         place, name = {"start": (session, "start_up"), "end": (studying, "begin")}[where]

@@ -9,7 +9,7 @@ import pytest
 from core.__main__ import main
 from core.reports import certificate
 from core.reports.build import ReportFiles
-from pages.ui.report import choices
+from pages.ui import report as choices
 from pages.ui.task import WORKS
 from tests.pages.seen import fine, html, opened, said, until
 

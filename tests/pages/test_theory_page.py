@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from pages.ui.theory.choices import PARTS
+from pages.ui.theory import PARTS
 from tests.pages.seen import html, opened
 
 

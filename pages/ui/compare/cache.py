@@ -52,9 +52,19 @@ def compared(runs: Sequence[cache.Run], splits: Sequence[str]) -> list[Compared]
     parts = [ComparedSplit(run, split) for run, split in zip(runs, splits, strict=True)]
     missing = [part for part in parts if _known(part) is None]
     if sum(part.run.n(part.split) for part in missing) <= AT_ONCE:
-        _compute(missing)
-    elif _wait(tuple(parts), missing) is None:
-        return None
+        bar = st.empty()
+        for i, part in enumerate(missing):
+            bar.progress(i / len(missing), text=f"{i + 1} of {len(missing)}: {esc(part.run.name)}")
+            predictions = cache.predictions(part.run, part.split)
+            _results(part.run).put(part.key, comparison.of_drafts([predictions])[0])
+        bar.empty()
+    else:
+        key, text = tuple(part.key for part in parts), f"Resampling the rows of {len(parts)} runs."
+        task = BackgroundTask("compare", key, text, partial(_start, missing))
+        if task.work is not None and task.work.succeeded:  # what it kept was driven out since
+            task.begin()
+        if task.wait() is None:
+            return None
     return [known for known in map(_known, parts) if known is not None]
 
 
@@ -105,27 +115,6 @@ def _cells(part: ComparedSplit) -> int:
     return part.run.n(part.split) * len(part.run.class_names)
 
 
-def _compute(missing: Sequence[ComparedSplit]) -> None:
-    """Compute what takes a moment only."""
-    bar = st.empty()
-    for i, part in enumerate(missing):
-        bar.progress(i / len(missing), text=f"{i + 1} of {len(missing)}: {esc(part.run.name)}")
-        predictions = cache.predictions(part.run, part.split)
-        _results(part.run).put(part.key, comparison.of_drafts([predictions])[0])
-    bar.empty()
-
-
-def _wait(parts: tuple[ComparedSplit, ...], missing: list[ComparedSplit]) -> int | None:
-    """Have what is missing computed elsewhere, and draw how far that is."""
-    key = tuple(part.key for part in parts)
-    task = BackgroundTask(
-        "compare", key, f"Resampling the rows of {len(parts)} runs.", partial(_start, missing)
-    )
-    if task.work is not None and task.work.succeeded:  # what it kept was driven out since
-        task.begin()
-    return task.wait()
-
-
 def _start(missing: list[ComparedSplit]) -> Work[int]:
     processes = sum(map(_cells, missing)) > IN_A_THREAD
     blocks = list(_blocks(missing)) if processes else [[part] for part in missing]
@@ -135,7 +124,15 @@ def _start(missing: list[ComparedSplit]) -> Work[int]:
         for part, result in zip(blocks[i], found, strict=True):
             kept[part.run].put(part.key, result)
 
-    return in_turn([_call(block) for block in blocks], keep, processes=processes)
+    calls: list[Call[list[Compared]]] = []
+    for block in blocks:
+        if block[0].run.draft:
+            drafts = [cache.predictions(part.run, part.split) for part in block]
+            calls.append((comparison.of_drafts, (drafts,)))
+        else:
+            ids = [(part.run.id, part.split) for part in block]
+            calls.append((comparison.of_library, (ids,)))
+    return in_turn(calls, keep, processes=processes)
 
 
 def _blocks(parts: Sequence[ComparedSplit]) -> Iterator[list[ComparedSplit]]:
@@ -150,10 +147,3 @@ def _blocks(parts: Sequence[ComparedSplit]) -> Iterator[list[ComparedSplit]]:
         block.append(part)
     if block:
         yield block
-
-
-def _call(block: Sequence[ComparedSplit]) -> Call[list[Compared]]:
-    if block[0].run.draft:
-        drafts = [cache.predictions(part.run, part.split) for part in block]
-        return comparison.of_drafts, (drafts,)
-    return comparison.of_library, ([(part.run.id, part.split) for part in block],)

@@ -8,7 +8,6 @@ import streamlit as st
 
 from core.defaults import ACTS_AT
 from core.errors import LibraryError
-from core.library.index import RunRow
 from core.metrics.comparison import Compared, best, why_not
 from core.predictions import Task
 from core.screens.compare.view import FEW
@@ -53,7 +52,10 @@ def siblings(run: cache.Run) -> None:
 def other_ways() -> None:
     """Draw the other ways to pick runs: two samples, or the list."""
     with st.container(horizontal=True, vertical_alignment="center", key="nothing"):
-        pair = _sample_pair()
+        # The first two samples of one kind and size share their test images
+        rows = cache.rows(kind="sample", sort="name", descending=False)
+        groups = ([one for one in rows if (one.task, one.n) == (row.task, row.n)] for row in rows)
+        pair = next((alike[:2] for alike in groups if len(alike) > 1), [])
         if pair:
             st.button(
                 "Compare two sample runs",
@@ -63,16 +65,6 @@ def other_ways() -> None:
                 args=([row.id for row in pair],),
             )
         st.page_link(site.HOME.script, label="Tick runs in the list", icon=site.HOME.icon)
-
-
-def _sample_pair() -> list[RunRow]:
-    """Return the first two samples of one kind and size; they share their test images."""
-    rows = cache.rows(kind="sample", sort="name", descending=False)
-    for row in rows:
-        alike = [other for other in rows if (other.task, other.n) == (row.task, row.n)]
-        if len(alike) > 1:
-            return alike[:2]
-    return []
 
 
 def splits(runs: list[cache.Run]) -> list[str]:
@@ -153,35 +145,23 @@ def ranking(runs: list[cache.Run], audited: Sequence[Compared]) -> tuple[str, in
         return "ece", 0
     unranked = UNRANKED if two_classes(runs) else RISKS
     offered = [key for key in with_others(OFFERED, audited) if key not in unranked]
-    metric = "ece" if state.plain() else _metric(offered)
-    return metric, _reference(runs, best(audited, metric))
-
-
-def _metric(offered: Sequence[str]) -> str:
-    metric = state.choice("metric", list(offered), "ece")
-    widget: dict[str, Any] = {
-        "format_func": NAMES.__getitem__,
-        "on_change": state.pick,
-        "args": ("metric", "ece"),
-        "help": "The table is sorted by it, and its differences are drawn.",
-    }
-    if len(offered) > IN_A_ROW:
-        st.selectbox("Ranked by", list(offered), key="widget.metric", width=240, **widget)
-    else:
-        st.segmented_control(
-            "Ranked by", list(offered), required=True, key="widget.metric", **widget
-        )
-    return metric
-
-
-def _reference(runs: list[cache.Run], by_default: int) -> int:
-    """Return which run the others are compared with.
-
-    One that was picked stays in the link, also where it is the default; a draft is not named there.
-    """
+    metric = "ece"
+    if not state.plain():
+        metric = state.choice("metric", offered, "ece")
+        widget: dict[str, Any] = {
+            "format_func": NAMES.__getitem__,
+            "on_change": state.pick,
+            "args": ("metric", "ece"),
+            "help": "The table is sorted by it, and its differences are drawn.",
+        }
+        if len(offered) > IN_A_ROW:
+            st.selectbox("Ranked by", offered, key="widget.metric", width=240, **widget)
+        else:
+            st.segmented_control("Ranked by", offered, key="widget.metric", required=True, **widget)
+    # A reference that was picked stays in the link, also where it is the default; a draft has none
     ids = [run.id for run in runs]
     names = state.distinct_names({run.id: run.name for run in runs})
-    reference = state.choice("ref", ["", *ids], "") or ids[by_default]
+    reference = state.choice("ref", ["", *ids], "") or ids[best(audited, metric)]
     st.session_state["widget.ref"] = reference
     st.selectbox(
         "Against",
@@ -196,7 +176,7 @@ def _reference(runs: list[cache.Run], by_default: int) -> int:
     at = ids.index(reference)
     if runs[at].draft:
         st.query_params.pop("ref", None)
-    return at
+    return metric, at
 
 
 def search(runs: Sequence[cache.Run]) -> str:

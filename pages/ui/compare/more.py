@@ -11,6 +11,7 @@ from core.metrics.paired import PAIRED
 from core.screens.compare import disagreements as rows_view
 from core.screens.compare import sweep, training
 from core.screens.kit.differences import NamedRun
+from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.words import LABELS
 from core.studies import settings
@@ -46,13 +47,22 @@ def views(
     )
     if not more.open:
         return
-    trained = [_trained(run) for run in runs]
+    library, worn = open_library(), dict(marks)
+    trained = [None if run.draft else settings.settings(library.get(run.id).config) for run in runs]
     offered: dict[str, Callable[[], None]] = {"scatter": lambda: _scatter(named, audited, marks)}
     if settings.varied(trained):
         offered = {"sweep": lambda: _sweep(named, audited, trained, marks), **offered}
     if any(len(group) > 1 for group in settings.seed_groups(trained)):
         offered["seeds"] = lambda: _seeds(named, audited, trained)
-    curves = _curves(runs, marks)
+    curves: list[training.TrainedCurve] = []  # of the runs with a mark that have a history
+    for run in runs:
+        entry = None if run.draft or run.id not in worn else library.get(run.id).history
+        if entry is None or entry.file is None or len(curves) == training.MOST:
+            continue
+        with suppress(LibraryError):  # damaged: the others are drawn
+            bins = library.bins(run.id) if entry.bins else None
+            history = library.history(run.id)
+            curves.append(training.TrainedCurve(run.name, worn[run.id], history, bins))
     if curves:
         offered["training"] = lambda: _training(curves)
     if same_rows:
@@ -102,33 +112,32 @@ def _sweep(
             width=220,
         )
     card = sweep.sweep_card(named, audited, trained, setting, metric, dict(marks))
+    _draw_card(card, "No run has both. Choose another setting or metric.", named, marks)
+
+
+def _draw_card(
+    card: FigureCard | None,
+    otherwise: str,
+    named: Sequence[NamedRun],
+    marks: Sequence[tuple[str, RunMark]],
+) -> None:
+    """Draw a figure, and which run each letter in it is; else say why there is none."""
     if card is None:
-        st.markdown("No run has both. Choose another setting or metric.")
-    else:
-        _letters(named, marks)
-        widgets.figure(card)
-
-
-def _letters(named: Sequence[NamedRun], marks: Sequence[tuple[str, RunMark]]) -> None:
-    """Say which run each letter in a figure is."""
+        st.markdown(otherwise)
+        return
     names = {run.id: run.name for run in named}
     html_macros.draw("runs_key", [(mark, names[run_id]) for run_id, mark in marks])
+    widgets.figure(card)
 
 
 def _scatter(
-    named: Sequence[NamedRun],
-    audited: Sequence[Compared],
-    marks: Sequence[tuple[str, RunMark]],
+    named: Sequence[NamedRun], audited: Sequence[Compared], marks: Sequence[tuple[str, RunMark]]
 ) -> None:
     with st.container(horizontal=True):
         across = _metric("Across", "scatter.x", "accuracy")
         up = _metric("Up", "scatter.y", "ece")
     card = sweep.scatter_card(named, audited, across, up, dict(marks))
-    if card is None:
-        st.markdown("No run has both metrics. Choose another.")
-    else:
-        _letters(named, marks)
-        widgets.figure(card)
+    _draw_card(card, "No run has both metrics. Choose another.", named, marks)
 
 
 def _seeds(
@@ -183,43 +192,17 @@ def _rows(runs: Runs, splits: Sequence[str], marks: Sequence[tuple[str, RunMark]
     found = rows_view.view([mark for *_, mark in chosen], known, labels)
     widgets.title(found.title, found.explanation)
     if found.table.rows:
-        _pictures([(run, split) for run, split, _ in chosen], found)
+        # The first rows as pictures, by the first run whose images can be opened
+        sources = ((run, split, row_pictures.source(run.id, split)) for run, split, _ in chosen)
+        for run, split, opened in sources:
+            if opened is not None:
+                shown, rows = found.rows[: row_pictures.SHOWN], cache.predictions(run, split)
+                row_pictures.draw("compare.pictures", opened, split, rows, shown, found.captions)
+                break
         widgets.table(found.table, key="table.disagreements")
         widgets.save(found.table, "disagreements")
-
-
-def _pictures(chosen: Sequence[tuple[cache.Run, str]], found: rows_view.DisagreementView) -> None:
-    """Draw the first rows as pictures, by the first run whose images can be opened."""
-    for run, split in chosen:
-        opened = row_pictures.source(run.id, split)
-        if opened is not None:
-            rows = cache.predictions(run, split)
-            key = "compare.pictures"
-            shown = found.rows[: row_pictures.SHOWN]
-            row_pictures.draw(key, opened, split, rows, shown, found.captions)
-            return
 
 
 @cached(library=64, draft=16, keys=cache.KEYS)
 def _answers(run: cache.Run, split: str) -> Answers | None:
     return Answers.of(cache.predictions(run, split))
-
-
-def _trained(run: cache.Run) -> settings.Trained | None:
-    return None if run.draft else settings.settings(open_library().get(run.id).config)
-
-
-def _curves(runs: Runs, marks: Sequence[tuple[str, RunMark]]) -> list[training.TrainedCurve]:
-    """Return the histories of the runs with a mark that have one, at most six."""
-    worn = dict(marks)
-    curves: list[training.TrainedCurve] = []
-    library = open_library()
-    for run in runs:
-        entry = None if run.draft or run.id not in worn else library.get(run.id).history
-        if entry is None or entry.file is None or len(curves) == training.MOST:
-            continue
-        with suppress(LibraryError):  # damaged: the others are drawn
-            bins = library.bins(run.id) if entry.bins else None
-            history = library.history(run.id)
-            curves.append(training.TrainedCurve(run.name, worn[run.id], history, bins))
-    return curves

@@ -7,7 +7,7 @@ from core.screens.kit.run_marks import RunMark, marks
 from pages.ui import frame, visitor
 from pages.ui.gamma import cache as cache_gamma
 from pages.ui.gamma import choices
-from pages.ui.gamma.cache import HistorySource, ReplaySettings
+from pages.ui.gamma.cache import HistorySource
 from pages.ui.gamma.choices import REPLAY, TRAINED
 
 Second = tuple[GammaDynamics, RunMark]
@@ -19,7 +19,11 @@ def shown(
     """Return the history and the one beside it; None for what is not chosen or not there yet."""
     replay = None
     if REPLAY in {look, against}:
-        replay = _replay(choices.replay(source))
+        settings = choices.replay(source)
+        try:
+            replay = cache_gamma.replay(settings)
+        except AuditError as error:
+            frame.refusal(error)
     history = replay if look == REPLAY else cache_gamma.recorded(source)
     if against is None or history is None:
         return history, None
@@ -38,12 +42,3 @@ def drawn_over(history: GammaDynamics, second: Second | None) -> SecondHistory |
     dynamics, mark = second
     dash = "dash" if mark.dash == "solid" else mark.dash  # the first history is solid
     return SecondHistory(dynamics.grid, mark.colour, dash)
-
-
-def _replay(settings: ReplaySettings) -> GammaDynamics | None:
-    """Return a replay; None while it is computed elsewhere, or cannot be."""
-    try:
-        return cache_gamma.replay(settings)
-    except AuditError as error:
-        frame.refusal(error)
-        return None

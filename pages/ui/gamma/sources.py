@@ -1,5 +1,7 @@
 """Which history the Gamma page shows, and what it offers where there is none."""
 
+from contextlib import suppress
+
 import streamlit as st
 
 from core.errors import AuditError, LibraryError
@@ -36,9 +38,15 @@ def opened() -> tuple[str | None, HistorySource | None]:
         gamma_state.keep("job", None)
         _note(source.id)
         return source_id, source
-    job = _job_of(source_id or gamma_state.chosen("job"))
-    if job is None:
-        return source_id, None if source_id else _sample()
+    job: Job | None = None
+    with suppress(LibraryError):
+        job = open_jobs().get(source_id or gamma_state.chosen("job") or "")
+    if job is None or job.kind != TRAIN:
+        sample = None if source_id else cache_gamma.find(site.GAMMA.sample)
+        if sample is not None:
+            _note(sample.id)
+            selected_run.your_own()
+        return source_id, sample
     if job.state is JobState.SUCCEEDED:
         gamma_state.give_way(job.run)
         _note(job.run)
@@ -56,23 +64,6 @@ def _note(run_id: str) -> None:
     """Note that this page is made of a run, for the audit trail and for the words of its rows."""
     visitor.note(run_id)
     frame.set_row_noun(open_library().get(run_id).data)
-
-
-def _sample() -> HistorySource | None:
-    source = cache_gamma.find(site.GAMMA.sample)
-    if source is not None:
-        _note(source.id)
-        selected_run.your_own()
-    return source
-
-
-def _job_of(job_id: str | None) -> Job | None:
-    """Return the training of that id; None where there is none."""
-    try:
-        job = open_jobs().get(job_id or "")
-    except LibraryError:
-        return None
-    return job if job.kind == TRAIN else None
 
 
 def _job_source(job: Job) -> HistorySource | None:

@@ -1,7 +1,5 @@
 """What is chosen on the page Out of distribution: sets, score, temperature, threshold."""
 
-from collections.abc import Mapping
-
 import streamlit as st
 
 from core.codes import NoticeCode
@@ -90,38 +88,28 @@ def score_settings(inside: SplitSource, outside: SplitSource) -> tuple[str, floa
     if state.plain():
         return default, None
     with st.popover("Score settings", key="ood.score"):
-        score = _score(offered, default, why)
-        return score, _temperature(inside, score)
-
-
-def _score(offered: list[str], default: str, why: Mapping[str, str]) -> str:
-    """Return the score, of those that both parts support."""
-    missing = "; ".join(f"{SCORES[key].label}: {text}" for key, text in why.items() if text)
-    return controls.segments(
-        "Score",
-        "score",
-        offered,
-        default,
-        {key: entry.label for key, entry in SCORES.items()},
-        f"Higher is more out-of-distribution. {missing}".strip(),
-    )
-
-
-def _temperature(inside: SplitSource, score: str) -> float | None:
-    """Return the temperature, where one can be fitted and is chosen."""
-    fitted, why = sources.temperature(inside)
-    if "entropy" in unavailable(inside.rows):
-        return None
-    if fitted is None:
-        st.caption(f"No temperature: {esc(why)}.", width=200)
-        return None
-    help_text = f"T = {fitted:.3g}, fitted on the labelled validation part alone."
-    if score == "max_logit":
-        help_text += (
-            " It divides all largest logits by the same number, so it changes no ranking here."
+        missing = "; ".join(f"{SCORES[key].label}: {text}" for key, text in why.items() if text)
+        score = controls.segments(
+            "Score",
+            "score",
+            offered,
+            default,
+            {key: entry.label for key, entry in SCORES.items()},
+            f"Higher is more out-of-distribution. {missing}".strip(),
         )
-    chosen = controls.segments("Temperature", "heat", list(SCALINGS), AS_READ, SCALINGS, help_text)
-    return fitted if chosen == FITTED else None
+        fitted, why_not = sources.temperature(inside)
+        if "entropy" in unavailable(inside.rows):
+            return score, None
+        if fitted is None:
+            st.caption(f"No temperature: {esc(why_not)}.", width=200)
+            return score, None
+        text = f"T = {fitted:.3g}, fitted on the labelled validation part alone."
+        if score == "max_logit":
+            text += (
+                " It divides all largest logits by the same number, so it changes no ranking here."
+            )
+        heat = controls.segments("Temperature", "heat", list(SCALINGS), AS_READ, SCALINGS, text)
+        return score, fitted if heat == FITTED else None
 
 
 def scaling(temperature: float | None) -> str:

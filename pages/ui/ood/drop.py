@@ -98,7 +98,33 @@ def outcome() -> None:
             reading_choice.question(question)
         else:
             frame.refusal(question, INTAKE.reading.name, instead=CHOOSE)
-        _choose(question, INTAKE.reading)
+        reading, inspection = INTAKE.reading, question.inspection
+        if inspection.candidates:
+            picked = reading_choice.pick(inspection, f"ood.pick.{INTAKE.drops}")
+            if picked is not None:
+                _start(reading.run, reading.file, picked)
+                st.rerun()
+        kinds = [str(known.kind) for known in inspection.readings if known.possible]
+        with st.form("ood.choose"):
+            kind = st.radio(
+                "The scores are",
+                kinds,
+                index=None,
+                format_func=lambda option: reading_choice.KIND_WORDS[ScoreKind(option)],
+                key="ood.kind",
+                horizontal=True,
+            )
+            key = st.selectbox("Scores are in", [AUTO, *inspection.scores_keys], key="ood.key")
+            again = st.form_submit_button("Read it this way", type="primary")
+        st.button("Discard", key="ood.discard", on_click=INTAKE.stop)
+        if again:
+            options = ReadOptions(
+                scores=ScoreKind(kind) if kind else None,
+                scores_key=None if key == AUTO else key,
+                unlabelled=True,
+            )
+            _start(reading.run, reading.file, options)
+            st.rerun()
 
 
 def _question() -> NeedsChoice | None:
@@ -165,43 +191,26 @@ def _add(reading: ScoresReading) -> None:
     st.session_state["set.set"] = reference
 
 
-def _choose(question: NeedsChoice, reading: ScoresReading) -> None:
-    """Draw the choices that a file leaves open."""
-    inspection = question.inspection
-    if inspection.candidates:
-        picked = reading_choice.pick(inspection, f"ood.pick.{INTAKE.drops}")
-        if picked is not None:
-            _start(reading.run, reading.file, picked)
-            st.rerun()
-    kinds = [str(known.kind) for known in inspection.readings if known.possible]
-    with st.form("ood.choose"):
-        kind = st.radio(
-            "The scores are",
-            kinds,
-            index=None,
-            format_func=lambda option: reading_choice.KIND_WORDS[ScoreKind(option)],
-            key="ood.kind",
-            horizontal=True,
-        )
-        key = st.selectbox("Scores are in", [AUTO, *inspection.scores_keys], key="ood.key")
-        again = st.form_submit_button("Read it this way", type="primary")
-    st.button("Discard", key="ood.discard", on_click=INTAKE.stop)
-    if again:
-        options = ReadOptions(
-            scores=ScoreKind(kind) if kind else None,
-            scores_key=None if key == AUTO else key,
-            unlabelled=True,
-        )
-        _start(reading.run, reading.file, options)
-        st.rerun()
-
-
 def bar(draft: session.Draft) -> None:
     """Say that a set is a draft and what was guessed, with the means to keep or to discard it."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"ood.bar.{draft.id}"):
         st.markdown(f"Only you see **{esc(draft.name)}**. It is deleted when you close the page.")
-        with st.popover("Keep in the library", key=f"ood.keep.{draft.id}"):
-            _form(draft)
+        with (
+            st.popover("Keep in the library", key=f"ood.keep.{draft.id}"),
+            st.form(f"ood.form.{draft.id}", border=False),
+        ):
+            name = st.text_input("Name", draft.name, max_chars=300)
+            if st.form_submit_button("Keep", type="primary"):
+                with frame.caught():
+                    manifest = keep_result(open_library(), name, draft.file_name, draft.result)
+                    dropped().pop(draft.id)
+                    old, new = f"{draft.id}.", f"{manifest.id}."
+                    sets_by_run = sources.kept_sets()
+                    for run_id, sets in sets_by_run.items():
+                        sets_by_run[run_id] = tuple(each.replace(old, new) for each in sets)
+                    st.session_state["set.set"] = f"{new}{draft.result.chosen_split}"
+                    state.say(f"Kept {name}.")
+                    st.rerun()
         st.button("Discard", key=f"ood.discard.{draft.id}", on_click=_discard, args=(draft.id,))
     guessed = [one for one in draft.result.notices if one.code == NoticeCode.KEYS_GUESSED]
     if guessed:
@@ -210,19 +219,3 @@ def bar(draft: session.Draft) -> None:
 
 def _discard(draft_id: str) -> None:
     dropped().pop(draft_id, None)
-
-
-def _form(draft: session.Draft) -> None:
-    with st.form(f"ood.form.{draft.id}", border=False):
-        name = st.text_input("Name", draft.name, max_chars=300)
-        if st.form_submit_button("Keep", type="primary"):
-            with frame.caught():
-                manifest = keep_result(open_library(), name, draft.file_name, draft.result)
-                dropped().pop(draft.id)
-                old, new = f"{draft.id}.", f"{manifest.id}."
-                sets_by_run = sources.kept_sets()
-                for run_id, sets in sets_by_run.items():
-                    sets_by_run[run_id] = tuple(reference.replace(old, new) for reference in sets)
-                st.session_state["set.set"] = f"{new}{draft.result.chosen_split}"
-                state.say(f"Kept {name}.")
-                st.rerun()

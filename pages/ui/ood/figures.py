@@ -1,26 +1,31 @@
-"""The figures of the page Out of distribution: what a threshold does, and corrupted images."""
+"""What the page Out of distribution draws: a threshold, corruptions, the most ordinary rows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.datasets.shifts import OutsideSet, parse_name
 from core.ood.scores import SCORES
 from core.screens.kit.differences import NamedRun
+from core.screens.kit.numbers import percent
 from core.screens.kit.run_marks import DASHES, marks
 from core.screens.ood import view as views
 from core.screens.ood.shifts import shift_view
+from core.screens.ood.table import certain_table
 from core.screens.ood.view import AtThreshold, OodView, ShownCurve, at_thresholds
-from core.screens.ood.words import SetName, ShiftPair, icon_arrays, plain_view
+from core.screens.ood.words import SetName, icon_arrays, plain_view
 from core.studies.ood import ShiftEffect
-from pages.ui import html_macros, state, widgets
+from pages.ui import frame, html_macros, row_pictures, state, widgets
+from pages.ui.escape import esc
 from pages.ui.live_slider import Dragged, Filled, MovedFigure, columns
 from pages.ui.ood import choices, sources
 from pages.ui.ood.sources import OodQuestion, Sets, SplitSource
 
 HALF_WIDTH = 470
+ROWS_SHOWN = 50
 MAP_WIDTH = 229  # four stand beside each other at 1,280 px
 COUNTS = "What the threshold does"
 HUNDREDS = ("ood_flagged", "ood_mistaken")
@@ -28,20 +33,30 @@ CROSSED, FLAGGED = "found-quiet", "!"
 
 
 def threshold(
-    chosen: Sets,
-    focus: str,
-    questions: dict[str, OodQuestion],
-    scaling: str,
-    strip: DeltaGenerator,
+    chosen: Sets, focus: str, questions: dict[str, OodQuestion], scaling: str, strip: DeltaGenerator
 ) -> OodView:
     """Draw the figures with the threshold under the densities, its counts, and numbers above."""
-    name = chosen.names[focus]
-    curves = _curves(questions, chosen.names, focus)
+    name, question = chosen.names[focus], questions[focus]
+    # Every curve has a dash of its own; the set in focus has every number
+    curves = {
+        reference: ShownCurve(
+            chosen.names[reference].label,
+            replace(mark, dash=dash),
+            sources.judged(asked, full=reference == focus),
+        )
+        for (reference, asked), mark, dash in zip(
+            questions.items(), marks(list(questions)), DASHES, strict=False
+        )
+    }
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(width=HALF_WIDTH, key="ood.left")
         right = st.container(key="beside")
-    alarms, effects = choices.alarms(), _effects_of(questions[focus])
-    named, plain = _named(questions[focus].inside), state.plain()
+    alarms, named, plain = choices.alarms(), _named(question.inside), state.plain()
+    owner, effects = question.inside.owner, None
+    if question.outside.owner == owner and question.outside.split in sources.shifted(owner):
+        # What a shift of the run's own images does stands beside the intact ones
+        intact = replace(question, outside=question.inside)
+        effects = sources.shift(question), sources.shift(intact)
     judged = curves[focus].judged
     view = views.ood_view(
         named,
@@ -79,32 +94,6 @@ def threshold(
     return view
 
 
-def _effects_of(question: OodQuestion) -> ShiftPair | None:
-    """Return what a shift of the run's own images does, beside the intact ones."""
-    owner = question.inside.owner
-    if question.outside.owner != owner or question.outside.split not in sources.shifted(owner):
-        return None
-    intact = replace(question, outside=question.inside)
-    return sources.shift(question), sources.shift(intact)
-
-
-def _curves(
-    questions: dict[str, OodQuestion], names: dict[str, SetName], focus: str
-) -> dict[str, ShownCurve]:
-    """Return every curve, each with a dash of its own; the set in focus with every number."""
-    set_marks = marks(list(questions))
-    return {
-        reference: ShownCurve(
-            names[reference].label,
-            replace(mark, dash=dash),
-            sources.judged(question, full=reference == focus),
-        )
-        for (reference, question), mark, dash in zip(
-            questions.items(), set_marks, DASHES, strict=False
-        )
-    }
-
-
 def corruptions(question: OodQuestion, scaling: str) -> None:
     """Draw the maps of every kind of corruption that the run was evaluated on."""
     named = _named(question.inside)
@@ -139,6 +128,35 @@ def corruptions(question: OodQuestion, scaling: str) -> None:
         widgets.caption(view.caption)
 
 
+@frame.fragment
+def most_ordinary(question: OodQuestion, name: SetName) -> None:
+    """Draw what of the set looks most like ordinary ones; without pictures, folded."""
+    outside = question.outside
+    opened = row_pictures.source(outside.owner.id, outside.split)
+    fold = st.expander(
+        f"{esc(name.label)}: lowest scores, which look most in-distribution",
+        key="ood.certain",
+        expanded=opened is not None,
+        on_change="rerun",
+    )
+    if not fold.open:
+        return
+    with fold:
+        ordinary = sources.certain(question, ROWS_SHOWN)
+        if opened is not None:
+            captions = [
+                answer + ("" if np.isnan(sure) else f", {percent(sure)}")
+                for answer, sure in zip(ordinary.answers, ordinary.confidence, strict=True)
+            ]
+            first = ordinary.rows[: row_pictures.SHOWN].tolist()
+            row_pictures.draw("ood.pictures", opened, outside.split, outside.rows, first, captions)
+        table = certain_table(ordinary, outside.rows.row_ids, question.score)
+        widgets.table(table, key="ood.certain.rows")
+        widgets.save(table, "most_ordinary")
+        if np.isnan(ordinary.confidence).any():
+            widgets.caption("These scores are not probabilities.")
+
+
 def _named(inside: SplitSource) -> NamedRun:
     run = inside.owner
     return NamedRun(run.id, run.name, inside.split, run.file_digest)
@@ -149,8 +167,15 @@ def moved(name: SetName, steps: Sequence[AtThreshold]) -> Dragged:
     texts = {
         "h1.c-sentence": [step.sentence.parts[0].text for step in steps],
         "h1.c-sentence + .c-second": [step.sentence.second for step in steps],
-        **_cells(steps),
     }
+    # The cells of the table of counts: numbers, and what stands under them
+    tables = [step.counts.written() for step in steps]
+    for i, row in enumerate(tables[0]):
+        for j in range(len(row.cells) - 1):  # the last holds all rows, whatever the threshold
+            cells = [table[i].cells[j] for table in tables]
+            place = f'[aria-label="{COUNTS}"] tbody tr:nth-of-type({i + 1}) td:nth-of-type({j + 1})'
+            texts[place] = [cell.value for cell in cells]
+            texts[f"{place} small"] = [cell.interval for cell in cells]
     filled = {}
     if state.plain():
         pictures = [icon_arrays(name, step.tally) for step in steps]
@@ -168,15 +193,3 @@ def moved(name: SetName, steps: Sequence[AtThreshold]) -> Dragged:
             MovedFigure(figure="roc", last=columns([step.spot for step in steps])),
         ),
     )
-
-
-def _cells(steps: Sequence[AtThreshold]) -> dict[str, list[str]]:
-    """Return the cells of the table of counts, numbers and what stands under them."""
-    tables, found = [step.counts.written() for step in steps], {}
-    for i, row in enumerate(tables[0]):
-        for j in range(len(row.cells) - 1):  # the last holds all rows, whatever the threshold
-            cells = [table[i].cells[j] for table in tables]
-            place = f'[aria-label="{COUNTS}"] tbody tr:nth-of-type({i + 1}) td:nth-of-type({j + 1})'
-            found[place] = [cell.value for cell in cells]
-            found[f"{place} small"] = [cell.interval for cell in cells]
-    return found

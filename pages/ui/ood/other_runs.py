@@ -1,23 +1,24 @@
 """The table of runs, sets and scores, and other runs beside the open one."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 import streamlit as st
 
 from core.errors import LibraryError
+from core.losses.papers import subject
 from core.metrics.records import Score
-from core.published import PublishedNumber, auroc_rows
+from core.published import PaperSetting, PublishedNumber, auroc_rows, compared
 from core.screens.kit import row_noun
 from core.screens.kit.run_marks import RunMark, marks
 from core.screens.ood import table as ood_table
 from core.screens.ood.table import SetRow
 from core.screens.ood.words import SetName
 from core.studies import ood as study
-from pages.ui import cache, papers, picked_runs, state, widgets
+from pages.ui import cache, picked_runs, state, widgets
 from pages.ui.ood import sources
 from pages.ui.ood.sources import OodQuestion, Sets, SplitSource, shifted
+from pages.ui.visitor import open_library
 
 MOST = 5  # beside the open one
 LISTED = 200
@@ -56,7 +57,7 @@ def _line(inside: SplitSource, outside: SplitSource, name: SetName, mark: RunMar
     temperature, shift = sources.temperature(inside)[0], name.shift
     printed: tuple[PublishedNumber, ...] = ()
     if shift is not None:  # a set of Candor's has no counterpart
-        printed = auroc_rows(papers.setting(run), shift.kind, shift.corruption, shift.severity)
+        printed = auroc_rows(_paper_setting(run), shift.kind, shift.corruption, shift.severity)
     return SetRow(
         run=run.name,
         mark=mark,
@@ -66,6 +67,29 @@ def _line(inside: SplitSource, outside: SplitSource, name: SetName, mark: RunMar
         after={} if temperature is None else _scores(inside, outside, temperature),
         printed=printed,
     )
+
+
+def _paper_setting(run: cache.Run) -> PaperSetting | None:
+    """Return what the run corresponds to in the papers.
+
+    An evaluation of all images of the data that a training here was made on is one of that
+    training; weights of unknown origin, and some of the images, correspond to nothing.
+    """
+    if run.draft or run.split != "test":
+        return None
+    try:
+        manifest = open_library().get(run.id)
+        config = compared(manifest.config, manifest.class_names) or {}
+        weights = config.get("weights")
+        if weights is None:
+            return subject(config)
+        trained = open_library().get(weights["run"] or "")
+    except LibraryError:
+        return None
+    of_training = subject(compared(trained.config, trained.class_names))
+    if of_training is None or config["limit"] is not None:
+        return None
+    return of_training if of_training.dataset == config["data"] else None
 
 
 def _scores(inside: SplitSource, outside: SplitSource, temperature: float) -> dict[str, Score]:
@@ -105,14 +129,7 @@ def picker(run: cache.Run) -> list[cache.Run]:
                     candidates[row.id] = other
     if not candidates:
         return []
-    linked = [
-        run_id for run_id in st.query_params.get("beside", "").split(",") if run_id in candidates
-    ]
-    remembered = [
-        run_id for run_id in st.session_state.get("set.ood_beside", ()) if run_id in candidates
-    ]
-    chosen = (linked or remembered)[:MOST]
-    _keep(chosen)
+    chosen = picked_runs.others("set.ood_beside", candidates, MOST)
     st.session_state["widget.ood_beside"] = chosen
     names = state.distinct_names({run_id: other.name for run_id, other in candidates.items()})
     st.multiselect(
@@ -122,14 +139,12 @@ def picker(run: cache.Run) -> list[cache.Run]:
         format_func=lambda run_id: names.get(run_id, run_id),
         max_selections=MOST,
         placeholder="Pick runs evaluated on the same sets",
-        on_change=lambda: _keep(st.session_state["widget.ood_beside"]),
+        on_change=lambda: picked_runs.keep(
+            "set.ood_beside", "beside", st.session_state["widget.ood_beside"]
+        ),
         help=row_noun.with_row_noun("Differences are paired by image (DeLong)."),
     )
     others = [candidates[run_id] for run_id in chosen]
     for other in others:
         cache.note(other)
     return others
-
-
-def _keep(ids: Sequence[str]) -> None:
-    picked_runs.keep("set.ood_beside", "beside", ids)

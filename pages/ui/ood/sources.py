@@ -4,7 +4,8 @@ Keys and scopes of what is computed are those of `cache`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -56,22 +57,7 @@ def dropped() -> dict[str, session.Draft]:
 
 def owner_of(draft: session.Draft) -> cache.Run:
     """Return what the page needs to know of a dropped file."""
-    parts = draft.result.splits
-    first = next(iter(parts.values()))
-    return cache.Run(
-        id=draft.id,
-        name=draft.name,
-        kind="draft",
-        splits=(),
-        split="",
-        digests=tuple(part.digest for part in parts.values()),
-        lengths=tuple(part.n for part in parts.values()),
-        task=first.task,
-        file_digest=draft.result.digest,
-        class_names=first.class_names,
-        notices=draft.result.notices,
-        outside=tuple(parts),
-    )
+    return replace(cache.run_of(draft), splits=(), split="", outside=tuple(draft.result.splits))
 
 
 Offer = dict[str, SplitSource]
@@ -96,9 +82,21 @@ def offered(run: cache.Run) -> Offer:
         owner = owner_of(draft)
         offers |= {f"{owner.id}.{split}": SplitSource(owner, split) for split in owner.outside}
     offers |= {split: SplitSource(run, split) for split in shifted(run)}
-    for owner in _others(run):
-        parts = owner.outside or _alike(run, owner)
-        offers |= {f"{owner.id}.{split}": SplitSource(owner, split) for split in parts}
+    # Other runs with as many classes, newest first, then other drafts
+    classes = len(run.class_names)
+    ids = [
+        row.id
+        for row in cache.rows()
+        if row.task in (Task.MULTICLASS, Task.BINARY, Task.TOP_LABEL) and row.id != run.id
+        if row.n_classes == classes or row.task == Task.TOP_LABEL
+    ]
+    ids += [draft_id for draft_id in session.drafts() if draft_id != run.id]
+    for run_id in ids[:LISTED]:
+        with suppress(LibraryError):  # deleted meanwhile, or damaged: the list of runs says so
+            owner = cache.look_up(run_id)
+            alike = owner.class_names == run.class_names and owner.split
+            parts = owner.outside or ((owner.split,) if alike else ())
+            offers |= {f"{owner.id}.{split}": SplitSource(owner, split) for split in parts}
     return offers
 
 
@@ -115,30 +113,6 @@ def intact(run: cache.Run) -> list[str]:
 def shifted(run: cache.Run) -> list[str]:
     """Return the run's own parts that hold corrupted images."""
     return [split for split in run.splits if role_of(split, labelled=True) == "shifted"]
-
-
-def _alike(run: cache.Run, owner: cache.Run) -> tuple[str, ...]:
-    """Return the labelled part of another run with the same classes."""
-    return (owner.split,) if owner.class_names == run.class_names and owner.split else ()
-
-
-def _others(run: cache.Run) -> list[cache.Run]:
-    """Return other runs with as many classes, newest first."""
-    classes = len(run.class_names)
-    ids = [
-        row.id
-        for row in cache.rows()
-        if row.task in (Task.MULTICLASS, Task.BINARY, Task.TOP_LABEL) and row.id != run.id
-        if row.n_classes == classes or row.task == Task.TOP_LABEL
-    ]
-    ids += [draft_id for draft_id in session.drafts() if draft_id != run.id]
-    others = []
-    for run_id in ids[:LISTED]:
-        try:
-            others.append(cache.look_up(run_id))
-        except LibraryError:  # deleted meanwhile, or damaged: the list of runs says so
-            continue
-    return others
 
 
 def names(offers: Offer, run: cache.Run) -> dict[str, SetName]:
@@ -243,19 +217,15 @@ def _part_key(part: SplitSource) -> tuple[str, ...]:
     return part.owner.id, part.owner.name, part.split, part.owner.digest(part.split)
 
 
-def _question_key(question: OodQuestion) -> tuple[object, ...]:
-    return (
+# A run of a hundred parts would take longer to hash than most of these to compute.
+KEYS: dict[str | type, Callable[[Any], object]] = {
+    SplitSource: _part_key,
+    OodQuestion: lambda question: (
         *_part_key(question.inside),
         *_part_key(question.outside),
         question.score,
         question.temperature,
-    )
-
-
-# A run of a hundred parts would take longer to hash than most of these to compute.
-KEYS: dict[str | type, Callable[[Any], object]] = {
-    SplitSource: _part_key,
-    OodQuestion: _question_key,
+    ),
 }
 
 

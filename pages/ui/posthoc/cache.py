@@ -7,7 +7,6 @@ import streamlit as st
 
 from core.arrays import Float
 from core.defaults import SEED
-from core.predictions import Predictions
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import count
 from core.screens.posthoc.view import ON_REQUEST
@@ -56,17 +55,15 @@ def parts(run: cache.Run, row_choice: RowChoice) -> PosthocRows:
 
     Of a large run, what a process of its own has read and checked: so once it is computed with.
     """
-    splits = {name: _rows(run, name) for name in _names(run, row_choice)}
+    names = _names(run, row_choice)
+    # What is kept beside a run was computed another day: of such a run nobody checked the rows.
+    for name in names:
+        if audits.large(run, name) and not studying.methods(run):
+            cache.adopt_row_stats(run, name, None)
+    splits = {name: cache.predictions(run, name) for name in names}
     return posthoc.parts(
         splits, row_choice.fit_on, row_choice.test, share=row_choice.share, seed=row_choice.seed
     )
-
-
-def _rows(run: cache.Run, split: str) -> Predictions:
-    # What is kept beside a run was computed another day: of such a run nobody checked the rows.
-    if audits.large(run, split) and not studying.methods(run):
-        cache.adopt_row_stats(run, split, None)
-    return cache.predictions(run, split)
 
 
 def _names(run: cache.Run, row_choice: RowChoice) -> list[str]:
@@ -140,27 +137,18 @@ def evaluated(
         method: method_step(run, row_choice, MethodChoice(method, objective, search))
         for method in methods
     }
-    if not _agreed(run, row_choice, list(steps.values())):
-        steps = {method: step for method, step in steps.items() if step.known is not None}
+    left = [step for step in steps.values() if step.heavy and step.known is None]
+    place, agreed = "app.fits_agreed", (run.id, row_choice)
+    if len(left) > AT_ONCE and st.session_state.get(place) != agreed:
+        rows = sum(run.n(name) for name in _names(run, row_choice))
+        size = f"{count(rows)} rows of {count(len(run.class_names))} classes"
+        st.markdown(f"{len(left)} fits on {size}, one after another. Some take minutes each.")
+        if st.button(f"Fit {len(left)} methods", type="primary", key="posthoc.fit_many"):
+            st.session_state[place] = agreed
+        else:
+            steps = {method: step for method, step in steps.items() if step.known is not None}
     results = computed(list(steps.values()))
     return {method: results[step] for method, step in steps.items() if step in results}
-
-
-def _agreed(
-    run: cache.Run, row_choice: RowChoice, steps: Sequence[Computation[EvaluatedMethod]]
-) -> bool:
-    """Whether methods may be fitted: few, or quick ones, or many whose cost was read."""
-    left = [step for step in steps if step.heavy and step.known is None]
-    place = "app.fits_agreed"
-    if len(left) <= AT_ONCE or st.session_state.get(place) == (run.id, row_choice):
-        return True
-    rows = sum(run.n(name) for name in _names(run, row_choice))
-    size = f"{count(rows)} rows of {count(len(run.class_names))} classes"
-    st.markdown(f"{len(left)} fits on {size}, one after another. Some take minutes each.")
-    if not st.button(f"Fit {len(left)} methods", type="primary", key="posthoc.fit_many"):
-        return False
-    st.session_state[place] = (run.id, row_choice)
-    return True
 
 
 @cached(library=64, draft=16, spinner=_MAPPING, keys=cache.KEYS)

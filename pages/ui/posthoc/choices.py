@@ -55,32 +55,28 @@ def fit_settings(task: Task) -> tuple[str, str]:
     if state.plain() or task is Task.TOP_LABEL:
         return "nll", "exact"
     with st.popover("Fit settings", key="fit.settings"):
-        return _fit_settings()
-
-
-def _fit_settings() -> tuple[str, str]:
-    objective = controls.segments(
-        "Fitted by",
-        "objective",
-        list(OBJECTIVES),
-        "nll",
-        OBJECTIVES,
-        "What the fit minimises. Temperature, the focal map and focal temperature can use any of "
-        "these. Every other method has its own.",
-    )
-    linked = st.query_params.get("search", "")
-    if linked in OTHER_NAMES:
-        st.query_params["search"] = OTHER_NAMES[linked]
-    search = controls.segments(
-        "Search",
-        "search",
-        list(SEARCHES),
-        "exact",
-        SEARCHES,
-        "Used for both temperature and focal temperature.",
-    )
-    widgets.caption(PROTOCOLS[search].words)
-    return objective, search
+        objective = controls.segments(
+            "Fitted by",
+            "objective",
+            list(OBJECTIVES),
+            "nll",
+            OBJECTIVES,
+            "What the fit minimises. Temperature, the focal map and focal temperature can use any "
+            "of these. Every other method has its own.",
+        )
+        linked = st.query_params.get("search", "")
+        if linked in OTHER_NAMES:
+            st.query_params["search"] = OTHER_NAMES[linked]
+        search = controls.segments(
+            "Search",
+            "search",
+            list(SEARCHES),
+            "exact",
+            SEARCHES,
+            "Used for both temperature and focal temperature.",
+        )
+        widgets.caption(PROTOCOLS[search].words)
+        return objective, search
 
 
 def methods(task: Task, none: MethodReport | None) -> list[str]:
@@ -104,7 +100,7 @@ def methods(task: Task, none: MethodReport | None) -> list[str]:
         "Methods",
         offered,
         key="widget.methods",
-        format_func=_method_name,
+        format_func=lambda name: NAMES[name] + (" (Platt)" if name == "vector" else ""),
         placeholder="Pick methods",
         on_change=lambda: _keep_methods(
             st.session_state["widget.methods"] or defaults_of_task, defaults_of_task
@@ -121,25 +117,11 @@ def _of(offered: Sequence[str], text: str) -> list[str]:
 
 def label(run: cache.Run) -> int:
     """Return the label whose landscape is shown."""
-    options = [str(k) for k in range(len(run.class_names))]
-    chosen = state.choice("of", options, "0")
-    st.selectbox(
-        "Finding",
-        options,
-        key="widget.of",
-        format_func=lambda k: clean(run.class_names[int(k)]),
-        on_change=state.pick,
-        args=("of", "0"),
-        width=260,
-    )
-    return int(chosen)
+    options = {str(k): clean(name) for k, name in enumerate(run.class_names)}
+    return int(controls.select("Finding", "of", options, "0", width=260))
 
 
-def _method_name(method: str) -> str:
-    return f"{NAMES[method]} (Platt)" if method == "vector" else NAMES[method]
-
-
-def _keep_methods(methods: Sequence[str], defaults_of_task: Sequence[str] = ()) -> None:
+def _keep_methods(methods: Sequence[str], defaults_of_task: Sequence[str]) -> None:
     text = ",".join(methods)
     if text == ",".join(defaults_of_task):  # another run may have other defaults
         st.session_state.pop("set.methods", None)

@@ -10,14 +10,12 @@ import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from core.calibrators import CALIBRATORS
-from core.calibrators.base import Calibrator
 from core.calibrators.export import code
 from core.calibrators.focal_temperature import FocalTemperature
 from core.calibrators.landscape import GAMMAS
-from core.calibrators.per_label import PerLabel
 from core.calibrators.stored import to_json
 from core.calibrators.temperature import Temperature
-from core.errors import LibraryError, Refused, sentence
+from core.errors import Refused, sentence
 from core.library import Manifest
 from core.library.export import npz_bytes
 from core.library.manifest import checked_name
@@ -73,7 +71,47 @@ def take_away(run: cache.Run, fits: Sequence[Fit], rows: PosthocRows) -> None:
     if not fitted:
         return
     with st.popover("Export a fit", icon=":material/download:", key="posthoc.take"):
-        _take_away(run, fits, fitted, rows)
+        widgets.caption("python -m core apply reads the parameters.")
+        with st.container(horizontal=True, vertical_alignment="bottom", key="take"):
+            method = _pick_method(fitted, "take")
+            calibrator = fitted[method]
+            # Read here: a download is made outside the session, which alone can read its drafts.
+            splits = {name: cache.predictions(run, name) for name in run.splits}
+            widgets.download(
+                "Parameters, JSON",
+                lambda: json.dumps(to_json(calibrator, provenance(rows)), allow_nan=False),
+                f"candor_{method}.json",
+                "application/json",
+                key="take.json",
+            )
+            widgets.download(
+                "Code, Python",
+                lambda: code(calibrator),
+                f"candor_{method}.py",
+                "text/x-python",
+                key="take.code",
+            )
+            # A download of probabilities (float64) is put together in the server's memory
+            cells = sum(run.n(name) for name in run.splits) * len(run.class_names)
+            if 8 * cells <= MOST_BYTES:
+                widgets.download(
+                    "Calibrated predictions, NPZ",
+                    lambda: npz_bytes(calibrated_splits(calibrator, splits)),
+                    f"candor_{method}.npz",
+                    "application/octet-stream",
+                    key="take.npz",
+                )
+        if 8 * cells > MOST_BYTES:
+            file = visitor.file_name(f"candor_{method}.json")
+            widgets.caption(
+                "The calibrated predictions are too large to download. Save the parameters, then "
+                f"use python -m core apply {file} FILE --out OUT.npz."
+            )
+        chosen = next(fit for fit in fits if fit.method == method)
+        weights = rows.fit_from.weights
+        by = f", which count by {weights.name}" if weights is not None else ""
+        on_rows = f"fitted on {count(rows.n_fit)} {row_noun.with_row_noun('images')}{by}"
+        widgets.caption(f"{NAMES[method]}: {parameters(chosen)}; {on_rows}.")
 
 
 def _pick_method(fitted: Iterable[str], key: str) -> str:
@@ -87,53 +125,6 @@ def _pick_method(fitted: Iterable[str], key: str) -> str:
         format_func=NAMES.__getitem__,
         key=f"{key}.{'.'.join(methods)}",
     )
-
-
-def _take_away(
-    run: cache.Run,
-    fits: Sequence[Fit],
-    fitted: Mapping[str, Calibrator | PerLabel],
-    rows: PosthocRows,
-) -> None:
-    """Draw the choice of a fitted method, and its files."""
-    widgets.caption("python -m core apply reads the parameters.")
-    with st.container(horizontal=True, vertical_alignment="bottom", key="take"):
-        method = _pick_method(fitted, "take")
-        calibrator = fitted[method]
-        # Read here: a download is made outside the session, which alone can read its drafts.
-        splits = {name: cache.predictions(run, name) for name in run.splits}
-        widgets.download(
-            "Parameters, JSON",
-            lambda: json.dumps(to_json(calibrator, provenance(rows)), allow_nan=False),
-            f"candor_{method}.json",
-            "application/json",
-            key="take.json",
-        )
-        widgets.download(
-            "Code, Python",
-            lambda: code(calibrator),
-            f"candor_{method}.py",
-            "text/x-python",
-            key="take.code",
-        )
-        if _downloadable(run):
-            widgets.download(
-                "Calibrated predictions, NPZ",
-                lambda: npz_bytes(calibrated_splits(calibrator, splits)),
-                f"candor_{method}.npz",
-                "application/octet-stream",
-                key="take.npz",
-            )
-    if not _downloadable(run):
-        widgets.caption(
-            "The calibrated predictions are too large to download. Save the parameters, then use "
-            f"python -m core apply {visitor.file_name(f'candor_{method}.json')} FILE --out OUT.npz."
-        )
-    chosen = next(fit for fit in fits if fit.method == method)
-    weights = rows.fit_from.weights
-    by = f", which count by {weights.name}" if weights is not None else ""
-    on_rows = f"fitted on {count(rows.n_fit)} {row_noun.with_row_noun('images')}{by}"
-    widgets.caption(f"{NAMES[method]}: {parameters(chosen)}; {on_rows}.")
 
 
 KEEPING: Final = "posthoc.keeping"  # the task that keeps a calibrated run, and of which rows
@@ -189,7 +180,7 @@ def kept(run: cache.Run) -> None:
     if waited:
         state.say(f"Kept {manifest.name} in your runs.")
         st.switch_page(site.COMPARE.script, query_params=compare)
-    if _find_run(manifest.id) is not None:
+    if cache.find_or_none(manifest.id) is not None:
         label = f"Compare with “{esc(manifest.name)}”"
         st.page_link(site.COMPARE.script, label=label, icon=site.COMPARE.icon, query_params=compare)
 
@@ -206,12 +197,6 @@ def _keep(run: cache.Run, name: str, fit: Fit, row_choice: RowChoice) -> None:
     task = BackgroundTask(f"posthoc.keep.{run.id}", (name, fit.method), text, start)
     st.session_state[f"{KEEPING}.{run.id}"] = task, row_choice
     task.begin()
-
-
-def _downloadable(run: cache.Run) -> bool:
-    """Whether its probabilities fit into the server's memory, where a download is put together."""
-    cells = sum(run.n(name) for name in run.splits) * len(run.class_names)
-    return 8 * cells <= MOST_BYTES  # float64
 
 
 def meanings(fits: Sequence[Fit], task: Task) -> None:
@@ -241,11 +226,7 @@ def picker(run: cache.Run, task: Task) -> tuple[list[cache.Run], ExpanderContain
     names |= {row.id: row.name for row in cache.openable(LISTED) if row.task == task}
     names.pop(run.id, None)
     names = state.distinct_names(names)
-    remembered = [run_id for run_id in st.session_state.get("set.beside", []) if run_id in names]
-    linked = [run_id for run_id in st.query_params.get("beside", "").split(",") if run_id in names]
-    same = linked == [run_id for run_id in remembered if run_id not in session.drafts()]
-    chosen = remembered if same or not linked else linked
-    _keep_picked(chosen)
+    chosen = picked_runs.others("set.beside", names, MOST)
     st.session_state["widget.beside"] = chosen
     more = st.expander(
         "Trained for calibration, or calibrated afterwards: this run and others",
@@ -260,22 +241,12 @@ def picker(run: cache.Run, task: Task) -> tuple[list[cache.Run], ExpanderContain
         format_func=lambda run_id: names.get(run_id, run_id),
         max_selections=MOST,
         placeholder="Pick runs trained with other losses",
-        on_change=lambda: _keep_picked(st.session_state["widget.beside"]),
+        on_change=lambda: picked_runs.keep(
+            "set.beside", "beside", st.session_state["widget.beside"]
+        ),
         help="Each is fitted on its own validation split; a run with one split, on half of it.",
     )
-    return [other for other in map(_find_run, chosen) if other is not None], more
-
-
-def _keep_picked(ids: Sequence[str]) -> None:
-    picked_runs.keep("set.beside", "beside", ids)
-
-
-def _find_run(run_id: str) -> cache.Run | None:
-    """Return a run, or None for one that was deleted meanwhile."""
-    try:
-        return cache.find(run_id)
-    except LibraryError:
-        return None
+    return [other for other in map(cache.find_or_none, chosen) if other is not None], more
 
 
 def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
@@ -392,33 +363,26 @@ def temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: Ta
     try:
         if both.open:
             with both:
-                _temperatures(run, runs, objective, task)
+                label = choices.label(run) if task is Task.MULTILABEL else 0
+                left, right = st.columns(2, gap="medium")
+                line = cache_posthoc.curve(run, row_choice, objective, label)
+                with left:
+                    area = cache_posthoc.landscape(run, row_choice, objective, label)
+                    test, fit_on = row_choice.test, row_choice.fit_on
+                    part = f"part of {test}" if fit_on == CUT else fit_on
+                    named = NamedRun(run.id, run.name, part, run.file_digest)
+                    rows = area.used, area.rows
+                    widgets.figure(views.landscape_card(area.landscape, line, rows, named))
+                with right:
+                    lines = [
+                        (other.name, mark, cache_posthoc.curve(other, choice, objective, label))
+                        for (other, choice), mark in zip(
+                            runs.items(), marks([r.id for r in runs]), strict=True
+                        )
+                    ]
+                    widgets.figure(views.curves_card(lines, np.array(GAMMAS), objective))
         if more is not None and more.open:
             with more:
                 draw(runs)
     except Refused as refusal:
         widgets.caption(f"No picture of T and γ: {refusal.what}. {sentence(refusal.remedy)}")
-
-
-def _temperatures(
-    run: cache.Run, runs: Mapping[cache.Run, RowChoice], objective: str, task: Task
-) -> None:
-    """Draw the landscape of a run, and the best temperatures of these runs."""
-    row_choice = runs[run]
-    label = choices.label(run) if task is Task.MULTILABEL else 0
-    left, right = st.columns(2, gap="medium")
-    line = cache_posthoc.curve(run, row_choice, objective, label)
-    with left:
-        computed = cache_posthoc.landscape(run, row_choice, objective, label)
-        fit_on = f"part of {row_choice.test}" if row_choice.fit_on == CUT else row_choice.fit_on
-        named = NamedRun(run.id, run.name, fit_on, run.file_digest)
-        rows = computed.used, computed.rows
-        widgets.figure(views.landscape_card(computed.landscape, line, rows, named))
-    with right:
-        lines = [
-            (curve_run.name, mark, cache_posthoc.curve(curve_run, choice, objective, label))
-            for (curve_run, choice), mark in zip(
-                runs.items(), marks([r.id for r in runs]), strict=True
-            )
-        ]
-        widgets.figure(views.curves_card(lines, np.array(GAMMAS), objective))

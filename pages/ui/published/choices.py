@@ -68,16 +68,7 @@ def filters(words: PublishedWords) -> Filters:
 def _select(label: str, name: str, options: Mapping[str, str], default: str) -> str:
     """Draw a choice of one key, or of all, that lives in the link; all is empty."""
     every = {**options, ALL: "All"}
-    value = state.choice(name, list(every), default)
-    st.selectbox(
-        label,
-        list(every),
-        format_func=lambda option: every.get(option, option),
-        key=f"widget.{name}",
-        on_change=state.pick,
-        args=(name, default),
-        width=WIDTH,
-    )
+    value = controls.select(label, name, every, default, width=WIDTH)
     return "" if value == ALL else value
 
 
@@ -119,11 +110,7 @@ def beside(filters: Filters) -> list[cache.Run]:
         on_change=lambda: picked_runs.keep("set.own", "own", tuple(st.session_state["widget.own"])),
         width=2 * WIDTH,
     )
-    runs = []
-    for run_id in chosen:
-        with suppress(LibraryError):  # deleted meanwhile
-            runs.append(cache.find(run_id))
-    return runs
+    return [run for run in map(cache.find_or_none, chosen) if run is not None]
 
 
 def _chosen(filters: Filters) -> Sequence[str]:

@@ -18,12 +18,7 @@ from core.screens.published.lines import Filters, numbers
 from core.screens.published.reproduced import fitted_as, place_of, recipe, reproduced_table
 from core.screens.published.words import DATA, METHODS, NETWORKS
 from core.training.config import TrainConfig
-from core.training.submission import (
-    check_folder,
-    printed_settings,
-    reproductions,
-    seeds,
-)
+from core.training.submission import check_folder, printed_settings, reproductions, seeds
 from pages.ui import cache as runs
 from pages.ui import frame, site, visitor, widgets
 from pages.ui.jobs import launcher, queue, speed
@@ -38,7 +33,29 @@ def draw(filters: Filters) -> None:
     off = visitor.off("pages/train.py")
     label = "My results in a table" if off else "Train a table or a row"
     with st.expander(label, key="published.train"):
-        rows = _rows(numbers(filters))
+        shown = numbers(filters)
+        tables = {
+            (row.paper, row.table): f"{PAPERS[row.paper]}, table {row.table}" for row in shown
+        }
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            table = st.selectbox(
+                "Table",
+                list(tables),
+                key="published.table",
+                format_func=tables.__getitem__,
+                width=300,
+            )
+            there = published(paper=table[0], table=table[1]) if table else ()
+            places = {place_of(row): " · ".join(_names(row)) for row in there}
+            chosen = st.multiselect(
+                "Rows",
+                list(places),
+                key="published.rows",
+                format_func=places.__getitem__,
+                placeholder="All of the table",
+                width=420,
+            )
+        rows = [row for row in there if not chosen or place_of(row) in chosen]
         _results(rows, {} if off else _training(rows))
 
 
@@ -64,7 +81,18 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
             placeholder="as printed", help="Fewer epochs do not reproduce the paper.",
         )  # fmt: skip
         launcher.choose()
-        roots = _folders(rows)
+        # Each data set that can be trained on has a folder
+        roots = {}
+        for data in dict.fromkeys(row.dataset for row in rows if printed_settings(row)):
+            entry = data_entry(data)
+            root = st.text_input(
+                f"Folder of {entry.label}",
+                key=f"published.root.{data}",
+                placeholder="needed" if entry.needs_root else "downloaded if empty",
+                width=220,
+            )
+            if root:
+                roots[data] = root
         embeddings = _vectors(rows)
     launcher.ask(jobs)
     own: JsonObject = {} if network == PRINTED else {"model": network}
@@ -80,24 +108,22 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
     for why in dict.fromkeys(left_out.values()):
         names = (" · ".join(_names(row)) for row, of in left_out.items() if of == why)
         widgets.caption(f"{why}: {'; '.join(names)}.")
-    _submit(jobs, configs, request)
+    listed = jobs.list()
+    new = _not_queued(listed, configs)
+    speed.time(new, listed)
+    queue.refused()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if new:
+            st.button(
+                f"Train {len(new)}" if len(new) > 1 else "Train",
+                key="published.submit",
+                on_click=_queue,
+                args=(jobs, new, request),
+            )
+        if n := len(configs) - len(new):
+            st.markdown(f"{n} training{'s' if n > 1 else ''} queued or running.", width="content")
+            st.page_link(site.TRAIN.script, label="Open the queue", icon=site.TRAIN.icon)
     return own
-
-
-def _folders(rows: Sequence[PublishedNumber]) -> dict[str, str]:
-    """Draw a folder for each data set that can be trained on, and return those that are given."""
-    roots = {}
-    for data in dict.fromkeys(row.dataset for row in rows if printed_settings(row)):
-        entry = data_entry(data)
-        root = st.text_input(
-            f"Folder of {entry.label}",
-            key=f"published.root.{data}",
-            placeholder="needed" if entry.needs_root else "downloaded if empty",
-            width=220,
-        )
-        if root:
-            roots[data] = root
-    return roots
 
 
 def _vectors(rows: Sequence[PublishedNumber]) -> dict[str, str]:
@@ -147,47 +173,8 @@ def _results(rows: Sequence[PublishedNumber], own: JsonObject) -> None:
         )
 
 
-def _rows(shown: Sequence[PublishedNumber]) -> list[PublishedNumber]:
-    """Draw which table, and which of its rows; return the numbers of these."""
-    tables = {(row.paper, row.table): f"{PAPERS[row.paper]}, table {row.table}" for row in shown}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        table = st.selectbox(
-            "Table", list(tables), key="published.table", format_func=tables.__getitem__, width=300
-        )
-        there = published(paper=table[0], table=table[1]) if table else ()
-        places = {place_of(row): " · ".join(_names(row)) for row in there}
-        chosen = st.multiselect(
-            "Rows",
-            list(places),
-            key="published.rows",
-            format_func=places.__getitem__,
-            placeholder="All of the table",
-            width=420,
-        )
-    return [row for row in there if not chosen or place_of(row) in chosen]
-
-
 def _names(row: PublishedNumber) -> tuple[str, str, str]:
     return DATA[row.dataset], NETWORKS[row.model], METHODS[row.method]
-
-
-def _submit(jobs: LocalJobs, configs: Sequence[TrainConfig], request: SlurmRequest | None) -> None:
-    """Draw the time, the button, and how many are queued already."""
-    listed = jobs.list()
-    new = _not_queued(listed, configs)
-    speed.time(new, listed)
-    queue.refused()
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if new:
-            st.button(
-                f"Train {len(new)}" if len(new) > 1 else "Train",
-                key="published.submit",
-                on_click=_queue,
-                args=(jobs, new, request),
-            )
-        if n := len(configs) - len(new):
-            st.markdown(f"{n} training{'s' if n > 1 else ''} queued or running.", width="content")
-            st.page_link(site.TRAIN.script, label="Open the queue", icon=site.TRAIN.icon)
 
 
 def _not_queued(listed: Sequence[Job], configs: Sequence[TrainConfig]) -> list[TrainConfig]:

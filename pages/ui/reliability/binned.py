@@ -62,22 +62,21 @@ def metrics(run: cache.Run, split: str, target_audit: TargetAudit) -> None:
         full = audits.every_metric(run, split)
         if full is None:
             return
-        scores = cards.scores_table(full, _beside(full, target_audit))
+        # Beside the full audit stands a label's own, else the scores of the bins as shown
+        target, own = target_audit.target, target_audit
+        if full.labels and target is not None:
+            own = full.labels[target]
+        elif target is None and full.answers is not None:
+            own = full.answers
+        elif target == full.main.target:
+            own = full.main
+        scores = cards.scores_table(full, own)
         widgets.table(scores, key="table.scores")
         widgets.save(scores, "metrics")
         unavailable = cards.unavailable_table(full)
         if unavailable.rows:
             widgets.title("What this file cannot support", "and why")
             widgets.table(unavailable, key="table.unavailable")
-
-
-def _beside(full: Audit, target_audit: TargetAudit) -> TargetAudit:
-    """Return the full audit of what is shown: a label's own, else the shown bins' scores."""
-    if full.labels and target_audit.target is not None:
-        return full.labels[target_audit.target]
-    if target_audit.target is None and full.answers is not None:
-        return full.answers
-    return full.main if target_audit.target == full.main.target else target_audit
 
 
 @dataclass(frozen=True)
@@ -116,11 +115,7 @@ def draw(shown: Shown, at: Places) -> None:
         log_counts = choices.log_counts()
         log_odds = choices.log_odds(rule, target_audit.bins)
     view = reliability_view(
-        audit,
-        shown.subject,
-        chosen=target_audit,
-        log_counts=log_counts,
-        log_odds=log_odds,
+        audit, shown.subject, chosen=target_audit, log_counts=log_counts, log_odds=log_odds
     )
     with at.head:
         widgets.eyebrow(view.eyebrow)

@@ -28,34 +28,18 @@ def target(run: cache.Run, audit: Audit) -> int | None:
         return None
     labels = audit.task == Task.MULTILABEL
     whole = ALL if labels else ANSWERS
-    options = [whole, *map(str, range(len(run.class_names)))]
+    options = {whole: "All labels" if labels else "Answers given"}
+    options |= {str(i): clean(name) for i, name in enumerate(run.class_names)}
     first = audit.headline.target
     default = whole if labels or first is None else str(first)
-    chosen = state.choice("of", options, default)
-    words = {ALL: "All labels", ANSWERS: "Answers given"}
-    st.selectbox(
-        "Finding" if labels else "Reliability of",
-        options,
-        key="widget.of",
-        format_func=lambda option: (
-            words[option] if option in words else clean(run.class_names[int(option)])
-        ),
-        on_change=state.pick,
-        args=("of", default),
-        width=200,
-    )
-    return None if chosen in words else int(chosen)
+    title = "Finding" if labels else "Reliability of"
+    chosen = controls.select(title, "of", options, default, width=200)
+    return None if chosen == whole else int(chosen)
 
 
 def bins() -> tuple[str, int]:
     """Return how answers are binned, and into how many."""
-    rule = controls.segments(
-        "Bins",
-        "rule",
-        list(RULES),
-        BinRule.EQUAL_WIDTH.value,
-        RULES,
-    )
+    rule = controls.segments("Bins", "rule", list(RULES), BinRule.EQUAL_WIDTH.value, RULES)
     least, most, default = defaults.N_BINS_MIN, defaults.N_BINS_MAX, str(defaults.N_BINS)
     n_bins = int(state.choice("bins", [str(n) for n in range(least, most + 1)], default))
     st.session_state["widget.bins"] = n_bins
@@ -74,22 +58,12 @@ def bins() -> tuple[str, int]:
 
 def opened_bin(table: BinTable) -> int | None:
     """Return the bin whose rows are shown, by the list or by a click in the diagram."""
-    options = ["", *(str(index + 1) for index in filled(table))]
-    words = {"": row_noun.with_row_noun("Choose a bin to see its images")}
-    for option in options[1:]:
-        low, high = edges(float(table.low[int(option) - 1]), float(table.high[int(option) - 1]))
-        words[option] = f"Bin {low} to {high}: {count(int(table.count[int(option) - 1]))}"
+    options = {"": row_noun.with_row_noun("Choose a bin to see its images")}
+    for index in map(int, filled(table)):
+        low, high = edges(float(table.low[index]), float(table.high[index]))
+        options[str(index + 1)] = f"Bin {low} to {high}: {count(int(table.count[index]))}"
     key = f"widget.bin_rows.{st.session_state.get(MOUNTS, 0)}"
-    chosen = state.choice("bin_rows", options, "", key=key)
-    st.selectbox(
-        "Bin",
-        options,
-        key=key,
-        format_func=words.__getitem__,
-        on_change=state.pick,
-        args=("bin_rows", "", key),
-        width=280,
-    )
+    chosen = controls.select("Bin", "bin_rows", options, "", width=280, key=key)
     return int(chosen) - 1 if chosen else None
 
 
@@ -118,11 +92,5 @@ def log_odds(rule: str, table: BinTable) -> bool:
 
 def log_counts() -> bool | None:
     """Return whether counts are drawn on a logarithmic scale; None leaves it to the data."""
-    scale = controls.segments(
-        "Histogram",
-        "counts",
-        list(SCALES),
-        "auto",
-        SCALES,
-    )
+    scale = controls.segments("Histogram", "counts", list(SCALES), "auto", SCALES)
     return {"linear": False, "log": True}.get(scale)

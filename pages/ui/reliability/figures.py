@@ -1,6 +1,6 @@
-"""The figures of the Reliability page, and the rows behind the bin that is opened."""
+"""The figures of the Reliability page, its tables of labels, and the rows behind an opened bin."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,13 +14,20 @@ from core.metrics.selective import risk_coverage
 from core.predictions import Task
 from core.screens.kit import row_noun
 from core.screens.kit.records import FigureCard
+from core.screens.reliability.labels import LabelsView, labels_view
+from core.screens.reliability.plain import PlainView
 from core.screens.reliability.rows import bin_rows
-from pages.ui import audits, cache, plot, row_pictures, widgets
+from pages.ui import audits, cache, frame, html_macros, plot, row_pictures, state, widgets
 from pages.ui.reliability import choices
 
 ROWS_SHOWN = 200
 MORE = "rows.more.of"  # in the session: the bin of which more pictures are shown
 DIAGRAM_WIDTH = 486  # where square, axis and histogram fit without a hole between them
+LABELS_TABLE = "labels.table"
+LABELS_TITLES = {
+    False: ("Labels", "what is off first, by ECE; choose a row to open its label"),
+    True: ("Findings", "what is furthest off first; choose a row to open it"),
+}
 LEAST_HEIGHT = 360  # below it the bins of the diagram run into one another
 
 
@@ -120,3 +127,60 @@ def rows(run: cache.Run, split: str, target_audit: TargetAudit, index: int | Non
                 row_noun.with_row_noun("All images of this bin, CSV"),
             )
             st.button("Close", key="rows.close", on_click=choices.open_bin, args=("",))
+
+
+def plain(view: PlainView) -> None:
+    """Draw the figures of the page in plain words, and what they do not say."""
+    left, right = st.columns([6, 5], gap="medium")
+    with left:
+        widgets.figure(view.dumbbells)
+        widgets.key(view.key)
+    with right:
+        if view.icons:
+            # Draw two arrays of 100: what was promised and what was found
+            icons = view.icons
+            widgets.title(icons.title, icons.note)
+            for text, count, kind in (
+                (icons.promised_text, icons.promised, "promised"),
+                (icons.observed_text, icons.observed, f"found-{icons.tone}"),
+            ):
+                html_macros.draw("hundred", text, count, kind, icons.mark, False)
+        widgets.caveat(view.limits.title, view.limits.text)
+        widgets.caveat(view.helps.title, view.helps.text, helpful=True)
+    widgets.caption(view.caption)
+
+
+def labels(run: cache.Run, audit: Audit) -> LabelsView:
+    """Draw how many labels are off; return what the table below them shows."""
+    view = labels_view(audit, plain=state.plain())
+    widgets.sentence(view.sentence)
+    if view.numbers:
+        widgets.strip(view.numbers)
+        frame.verdict_notices(tuple(dict.fromkeys((*run.notices, *audit.notices))))
+    return view
+
+
+def label_table(run: cache.Run, split: str, view: LabelsView) -> None:
+    """Draw every label, what is off first, as a figure and a table; a row opens its label."""
+    widgets.figure(view.figure)
+    widgets.title(*LABELS_TITLES[state.plain()])
+    columns = [column.label for column in view.shown.columns]
+    st.dataframe(
+        [dict(zip(columns, row, strict=True)) for row in view.shown.written()],
+        hide_index=True,
+        width="stretch",
+        height="content",
+        key=LABELS_TABLE,
+        on_select=lambda: _open_label(view.order),
+        selection_mode="single-row",
+    )
+    widgets.save(view.table, "parts")
+    frame.read_notes(run.notices)
+    widgets.caption(f"{split} split, file digest {run.file_digest[:8]}")
+
+
+def _open_label(order: Sequence[int]) -> None:
+    chosen = st.session_state[LABELS_TABLE]["selection"]["rows"]
+    if chosen:
+        st.session_state["widget.of"] = str(order[chosen[0]])
+        state.pick("of", choices.ALL)

@@ -50,7 +50,24 @@ def draw(run: cache.Run, split: str) -> None:
     if visitor.off("upload"):
         return
     INTAKE.refused()
-    _ask(run, split)
+    asked: AskedOrder | None = st.session_state.get(ASKED)
+    if asked is not None and asked.run_id == run.id:
+        # The classes of the votes may come in several orders
+        chosen = None
+        with st.container(border=True, key="votes.question"):
+            widgets.title("Which classes are the columns of votes?", asked.file.name)
+            for k, (order, share) in enumerate(asked.orders.items()):
+                shown = esc(order if len(order) <= 80 else f"{order[:79]}…")
+                words = f"{shown}: most people chose the label in {100 * share:.0f} of 100 rows"
+                if st.button(words, key=f"votes.order.{k}"):
+                    chosen = order
+        if chosen is not None:
+            try:
+                _attach(run, split, asked.file, chosen)
+            except AuditError as error:
+                INTAKE.refuse(error, asked.file.name)
+                st.session_state.pop(ASKED, None)
+                st.rerun()
     INTAKE.progress()
     INTAKE.zone("Votes of people", _take, label_visibility="collapsed")
     widgets.caption(row_noun.with_row_noun(HELP))
@@ -118,32 +135,3 @@ def _attach(run: cache.Run, split: str, file: "VoteFile", classes: str | None) -
     state.open_run(cache.find(session.add_draft(f"{run.name}, with votes", file.name, result).id))
     state.say("Votes matched. This is a draft: keep it to have it in your runs.")
     st.rerun()
-
-
-def _ask(run: cache.Run, split: str) -> None:
-    """Offer the orders in which the classes of the votes may come."""
-    asked: AskedOrder | None = st.session_state.get(ASKED)
-    if asked is None or asked.run_id != run.id:
-        return
-    with st.container(border=True, key="votes.question"):
-        widgets.title("Which classes are the columns of votes?", asked.file.name)
-        for k, (order, share) in enumerate(asked.orders.items()):
-            shown = esc(order if len(order) <= 80 else f"{order[:79]}…")
-            st.button(
-                f"{shown}: most people chose the label in {100 * share:.0f} of 100 rows",
-                key=f"votes.order.{k}",
-                on_click=_choose,
-                args=(order,),
-            )
-    chosen = st.session_state.pop("votes.chosen", None)
-    if chosen is not None:
-        try:
-            _attach(run, split, asked.file, chosen)
-        except AuditError as error:
-            INTAKE.refuse(error, asked.file.name)
-            st.session_state.pop(ASKED, None)
-            st.rerun()
-
-
-def _choose(order: str) -> None:
-    st.session_state["votes.chosen"] = order

@@ -36,7 +36,6 @@ from pages.ui.intake import (
     Intake,
     SealedFile,
     instead_of_reading,
-    no_room,
     server_is_read,
     server_paths,
 )
@@ -205,11 +204,8 @@ def by_path() -> None:
             audit_jobs.submit(allowed)
             st.rerun()
         scores, *labels = [SealedFile(session.link(path), path.name) for path in allowed]
-    except (UsageError, Refused) as error:
+    except (UsageError, Refused, OSError) as error:
         INTAKE.refuse(error)
-        st.rerun()
-    except OSError as error:
-        INTAKE.refuse(no_room(error))
         st.rerun()
     read(Import(upload=Upload(scores, labels[0] if labels else None)))
 
@@ -361,9 +357,13 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
         each = "both as two runs" if len(models) == 2 else f"all {len(models)} as runs of their own"
         if models and st.button(f"Read {each}", type="primary", key="import.each"):
             own = replace(plan, draft="", listed=True, grouped=bool(inspection.group_columns))
-            extent = {"group": extents.group, "weight": extents.weight}
             st.session_state[EACH] = [
-                replace(own, options=replace(m.options, **extent), model=m.model) for m in models
+                replace(
+                    own,
+                    options=replace(one.options, group=extents.group, weight=extents.weight),
+                    model=one.model,
+                )
+                for one in models
             ]
             INTAKE.readings.clear()  # its file is read again
             st.rerun()
