@@ -14,7 +14,7 @@ from core.metrics.selective import risk_coverage
 from core.predictions import Task
 from core.screens.kit import row_noun
 from core.screens.kit.records import FigureCard
-from core.screens.reliability.labels import LabelsView, labels_view
+from core.screens.reliability.classes import LabelsView, labels_view
 from core.screens.reliability.plain import PlainView
 from core.screens.reliability.rows import bin_rows
 from pages.ui import audits, cache, frame, html_macros, plot, row_pictures, state, widgets
