@@ -13,7 +13,7 @@ from core.screens.kit.numbers import THIN
 DATA: Final[Mapping[str, str]] = {
     **{key: DATASETS[key].label for key in ("cifar10", "cifar100", "tiny_imagenet", "imagenet")},
     "20newsgroups": "20 Newsgroups",
-    "sst_binary": "SST, two classes",
+    "sst_binary": TEXT_DATA["sst_binary"].label,
     "ag_news": "AG News",
     "finsen": TEXT_DATA["finsen"].label,
     "chestxray14": DATASETS["chestxray14"].label,
