@@ -116,12 +116,14 @@ def _kept(draft: cache.Run, run_id: str) -> NoReturn:
     """Open a draft as the run that it has become."""
     run = cache.find(run_id)
     audits.move_results(draft, run)
-    state.open_run(run)
+    # Before the draft is opened as the run: where this is interrupted, it is done again.
     then = st.session_state.get(f"{NEXT}.{draft.id}")
-    forget(draft.id)
-    state.say(f"Kept {run.name} in your runs.")
     if then is not None:
         then(run)
+        del st.session_state[f"{NEXT}.{draft.id}"]
+    state.open_run(run)
+    forget(draft.id)
+    state.say(f"Kept {run.name} in your runs.")
     st.rerun()
 
 

@@ -6,11 +6,13 @@ from dataclasses import replace
 from functools import partial
 from html import unescape
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import streamlit as st
+from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.testing.v1 import AppTest
 
 from core.calibrators.protocols import PROTOCOLS
@@ -20,7 +22,7 @@ from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.studies import posthoc, temperatures
 from core.studies.posthoc import cut, fit, judge, parts
 from core.studies.precomputed import keep_studies
-from pages.ui import selected_run, task
+from pages.ui import audits, selected_run, task
 from pages.ui.posthoc import cache as cache_posthoc
 from pages.ui.posthoc import figures
 from tests import hostile_cases as made
@@ -419,7 +421,9 @@ def test_who_waits_for_a_kept_run_is_taken_to_the_comparison_others_get_a_link(p
 
 
 @pytest.mark.slow
-def test_a_draft_is_kept_with_its_correction_and_both_are_compared(page, home):
+@pytest.mark.parametrize("begun", ["alone", "interrupted", "while it is kept"])
+def test_a_draft_is_kept_with_its_correction_and_both_are_compared(page, home, begun, monkeypatch):
+    """Also where the script ends as the draft goes, or the draft alone is being kept by then."""
     arrays = {
         f"{part}_{name}": array
         for part, seed in (("val", 1), ("test", 2))
@@ -435,15 +439,41 @@ def test_a_draft_is_kept_with_its_correction_and_both_are_compared(page, home):
         name.set_value(corrected)
         next(one for one in test.button if one.label == "Keep both").click().run()
 
+    def correcting(test):
+        works = test.session_state[task.WORKS]
+        return [work for (slot, _), work in works.items() if slot.startswith("posthoc.keep")]
+
     def own():
         return {row.name for row in Library(home, SAMPLES).rows() if row.kind != "sample"}
 
     keep_both("")  # no name: then nothing is kept, and the draft stays
     assert "name" in test.error[0].value
     assert not own()
-    keep_both("Mended")
+    if begun == "interrupted":
+        discard, ends = audits.discard, iter([StopException()])
+
+        def ended(draft_id):
+            for end in ends:
+                raise end
+            discard(draft_id)
+
+        monkeypatch.setattr(audits, "discard", ended)
+    if begun == "while it is kept":
+        gate = Event()
+        waiting = [task._process_threads().submit(gate.wait) for _ in range(task.PROCESSES)]
+        monkeypatch.setattr(audits, "LARGE_CLAIMS", 0)
+        next(one for one in test.button if one.label == "Keep").click().run()
+        keep_both("Mended")
+        assert not own()
+        gate.set()
+        assert all(one.result(60) for one in waiting)
+        until(test, lambda: correcting(test))
+    else:
+        keep_both("Mended")
+    if begun == "interrupted":
+        test.run()
     assert "two" in own()  # whatever becomes of the correction
-    (work,) = test.session_state[task.WORKS].values()
+    (work,) = correcting(test)
     mended = work.future.result(60)
     test.run()
     parent = mended.source.recipe["calibrated"]["run"]
