@@ -98,7 +98,7 @@ class Places:
     head: DeltaGenerator
     numbers: DeltaGenerator
     controls: DeltaGenerator
-    figures: figures.Places
+    figures: figures.FigurePlaces
     below: DeltaGenerator
 
 

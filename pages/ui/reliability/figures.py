@@ -40,7 +40,7 @@ def risk_curve(run: cache.Run, split: str, audit: Audit) -> tuple[Float, Float] 
 
 
 @dataclass(frozen=True)
-class Places:
+class FigurePlaces:
     """Where figures stand: two columns, the rows of an opened bin under both, and the rest."""
 
     diagram: DeltaGenerator
@@ -51,13 +51,13 @@ class Places:
     risk: DeltaGenerator
 
 
-def places() -> Places:
+def places() -> FigurePlaces:
     """Return where figures will stand."""
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(width=DIAGRAM_WIDTH, key="diagram")
         right = st.container(key="beside")
     under = st.container(key="under")
-    return Places(
+    return FigurePlaces(
         diagram=left.container(),
         scale=left.container(key="bare.scale"),
         gap=right.container(),
@@ -67,7 +67,7 @@ def places() -> Places:
     )
 
 
-def binned(at: Places, cards: Mapping[str, FigureCard], opened: int | None) -> None:
+def binned(at: FigurePlaces, cards: Mapping[str, FigureCard], opened: int | None) -> None:
     """Draw the diagram, in which the opened bin stands out, and the gaps in its bins."""
     # containers of this fragment: fragments within it would pile up in those of the page
     with at.diagram.container():
@@ -82,7 +82,7 @@ def _open() -> None:
     choices.open_bin(str(int(np.ravel(points[0]["customdata"])[0]) + 1) if points else "")
 
 
-def unbinned(at: Places, cards: Iterable[FigureCard]) -> None:
+def unbinned(at: FigurePlaces, cards: Iterable[FigureCard]) -> None:
     """Draw the figures that are the same under any bins."""
     for card in cards:
         with at.risk if card.key == "risk" else at.classes:
