@@ -435,3 +435,5 @@ LOSSES: Final[dict[str, LossEntry]] = {
         parameters=_FCL,
     ),
 }
+# Those that learn gammas by bin
+BY_BIN: Final = tuple(name for name, entry in LOSSES.items() if "n_bins" in entry.parameters)

@@ -10,7 +10,7 @@ from core.arrays import Bool, Float
 from core.histories import BinHistory
 from core.library import open_library
 from core.losses.bins import EPOCH, LARGEST_EXPONENT, AdaFocalRule, CalFocalRule, ValidationBins
-from core.losses.catalogue import checked
+from core.losses.catalogue import BY_BIN, checked
 from core.losses.replay import replay
 from core.predictions import Task
 from core.screens.gamma.heatmaps import HistoryGrid
@@ -30,7 +30,6 @@ OWN_GAMMA = (
 EVIDENCE = 3  # updates that must agree before a lambda is believed
 START = 1.0  # gamma before the first update
 TINY, SMALL, LARGE = 1e-6, 1e-3, 1e6
-BY_BIN = ("adafocal", "calfocal_1", "calfocal_2")
 SETTINGS = ("lambda", "gamma_max", "gamma_min", "s_th")  # in the order of AdaFocalRule
 
 

@@ -10,8 +10,9 @@ from core.errors import LibraryError
 from core.histories import BinHistory
 from core.library.history import from_events
 from core.library.index import RunRow, row_of
+from core.losses.catalogue import BY_BIN
 from core.screens.gamma.heatmaps import HistoryGrid
-from core.screens.gamma.rule import BY_BIN, HistoryRule, Rule, learned, replay_cells, replay_run
+from core.screens.gamma.rule import HistoryRule, Rule, learned, replay_cells, replay_run
 from core.screens.gamma.view import GammaDynamics
 from pages.ui import cache
 from pages.ui.compute import Computation
