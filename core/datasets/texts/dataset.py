@@ -212,7 +212,7 @@ def load_texts(
         return data
     path = Path(settings.embeddings)
     vectors, n_found = read_vectors(path, data.vocabulary, settings.dimension)
-    n_words = len(data.vocabulary) - 2
+    n_words = len(data.vocabulary) - 2 - trees
     others = "0" if settings.fixed else "drawn"
     text = f"{path.name} has vectors of {n_found:,} of {n_words:,} words; the others are {others}."
     return replace(

@@ -14,7 +14,7 @@ POLARITY: Final = {"0": NEGATIVE, "1": NEGATIVE, "2": NEUTRAL, "3": POSITIVE, "4
 # A bracket with its label, a word, a bracket that closes; or a bracket without a label.
 PART: Final = re.compile(r"\(\s*([0-4])(?=[\s(])|([^\s()]+)|(\))|\(")
 WORD, JOINED = [True], [False, False]  # what a node may hold: a word, or two nodes
-JOIN: Final = ")"
+JOIN: Final = "<join>"
 
 
 def phrases(path: Path, budget: Budget, *, every: bool) -> list[TextRow]:
@@ -52,7 +52,7 @@ def phrases(path: Path, budget: Budget, *, every: bool) -> list[TextRow]:
 
 def tokens(text: str) -> list[str]:
     """Return the words of a text of `phrases` in lower case, and a JOIN behind each two phrases."""
-    return text.replace("(", "").replace(JOIN, f" {JOIN} ").lower().split()
+    return text.replace("(", "").replace(")", f" {JOIN} ").lower().split()
 
 
 def _nodes(tree: str, place: str) -> Iterator[tuple[str, str]]:

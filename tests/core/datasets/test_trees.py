@@ -53,16 +53,24 @@ def test_every_phrase_of_a_training_sentence_is_a_row_and_test_sentences_are_who
 
 
 def test_trees_become_words_and_joins_in_post_order(root):
-    assert tokens("((is not) -LRB-)") == ["is", "not", ")", "-lrb-", ")"]
+    assert tokens("((is not) -LRB-)") == ["is", "not", "<join>", "-lrb-", "<join>"]
     data = load_texts(NAME, str(root), TextConfig(), seed=0, trees=True)
-    assert data.vocabulary[JOIN] == ")"
+    assert data.vocabulary[JOIN] == "<join>"
     assert (len(data.class_names), data.n_outputs) == (2, 3)
     first = [data.vocabulary[k] for k in data.test.numbers[: data.test.ends[1]]]
-    assert first == ["it", "is", "not", ")", "good", ")", ")"]
+    assert first == ["it", "is", "not", "<join>", "good", "<join>", "<join>"]
     # other networks read the same words without their tree
     words = load_texts(NAME, str(root), TextConfig(), seed=0)
     first = [words.vocabulary[k] for k in words.test.numbers[: words.test.ends[1]]]
     assert first == ["it", "is", "not", "good"]
+
+
+def test_words_with_vectors_are_counted_without_the_joins(root):
+    path = root / "glove.txt"
+    path.write_text(") 1 2\nit 3 4\nfilm 5 6\n", "utf-8")
+    settings = TextConfig(dimension=2, embeddings=str(path))
+    data = load_texts(NAME, str(root), settings, seed=0, trees=True)
+    assert "vectors of 2 of 5 words" in data.notices[-1].text
 
 
 @pytest.mark.parametrize("settings", [{"length": 6}, {"taken": "last"}])

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from core.datasets.texts.trees import JOIN as BRACKET
+from core.datasets.texts.trees import JOIN as TOKEN
 from core.datasets.texts.trees import tokens
 from core.models.build import last_layer
 from core.models.texts import JOIN, STATE, build_text
@@ -31,7 +31,7 @@ def net():
 
 
 def number(token):
-    return JOIN if token == BRACKET else 3 + ord(token) - ord("a")
+    return JOIN if token == TOKEN else 3 + ord(token) - ord("a")
 
 
 def batch(*trees):

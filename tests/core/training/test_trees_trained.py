@@ -7,6 +7,7 @@ import torch
 from core.library import Library
 from core.losses.papers import subject
 from core.published import published
+from core.screens.published.reproduced import place_of, recipe, repetitions
 from core.training import estimate, job
 from core.training.config import from_json
 from core.training.folder import JobFolder
@@ -145,6 +146,10 @@ def test_the_rows_of_the_paper_are_trained_as_printed():
         assert (config.text.embeddings, config.text.dimension) == ("/data/glove.txt", 300)
     mmce = next(c.loss for c in configs if c.loss["name"] == "mmce_weighted")
     assert mmce["lambda"] == 8.0
+    runs = {config.name: recipe(config.to_json()) for config in configs}
+    found = repetitions(rows, runs)  # a run of each stands beside the printed cells
+    assert {place_of(row) for row in rows} == set(found)
+    assert all(len(ids) == 1 for ids in found.values())
     _, without = reproductions(rows, (0,), {}, root, {GLOVE: "/data/glove.txt"})
     assert set(without.values()) == {NO_WORDS}
     assert RECIPES["sst"].settings["batch_size"] == 25 * PHRASES
