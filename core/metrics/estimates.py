@@ -251,15 +251,7 @@ def _error_score(
         method = BASIC_GAP
         high = min(1.0, max(high, *map(abs, prepared.resamples.gap_interval(level))))
     both = {**settings, **prepared.settings(method), "resamples": len(draws)}
-    return Score(
-        metric=metric,
-        value=value,
-        low=low,
-        high=high,
-        level=level,
-        n=prepared.ranked.n,
-        settings=both,
-    ), floor_of(chance)
+    return Score(metric, value, low, high, level, prepared.ranked.n, both), floor_of(chance)
 
 
 def floor_of(draws: Float) -> Floor:
@@ -347,15 +339,7 @@ def proportion(
     df = degrees_of_freedom(of_rows(SamplingDesign(ranked.groups, ranked.weights), rows))
     low, high = wilson(np.array(share * effective_n), np.array(effective_n), level, df)
     settings |= {"interval": "Wilson", **effective_n_setting(ranked, effective_n)}
-    return Score(
-        metric=metric,
-        value=share,
-        low=float(low),
-        high=float(high),
-        level=level,
-        n=n,
-        settings=settings,
-    )
+    return Score(metric, share, float(low), float(high), level, n, settings)
 
 
 def effective_n_setting(ranked: SortedOutcomes, effective_n: float) -> dict[str, Setting]:
@@ -382,16 +366,7 @@ def row_mean(
         bound = few_errors.upper_end(losses, extents, level)
         reason = "" if np.isfinite(bound) else UNBOUNDED
     if reason:
-        return Score(
-            metric=metric,
-            value=value,
-            low=None,
-            high=None,
-            level=level,
-            n=values.size,
-            settings=settings,
-            reason=reason,
-        )
+        return Score(metric, value, None, None, level, values.size, settings, reason)
     rng = np.random.default_rng([seed, stream])
     if extents.independent:
         low, high = mean_interval(values, n_resamples, level, rng)
@@ -434,16 +409,7 @@ def risk(ranked: SortedOutcomes, *, level: float, n_resamples: int, seed: int) -
     value = aurc(ranked)
     if ranked.groups is not None and units(ranked.n, SamplingDesign(ranked.groups)).count < 2:
         without_interval = {"of": "top_label", **resampled_by(ranked)}
-        return Score(
-            metric="aurc",
-            value=value,
-            low=None,
-            high=None,
-            level=level,
-            n=ranked.n,
-            settings=without_interval,
-            reason=ONE_GROUP,
-        )
+        return Score("aurc", value, None, None, level, ranked.n, without_interval, ONE_GROUP)
     low, high = percentile(draws, level)
     extents = SamplingDesign(ranked.groups, ranked.weights)
     high = max(high, few_errors.upper_end(few_errors.risk_losses(ranked), extents, level))
@@ -455,13 +421,7 @@ def risk(ranked: SortedOutcomes, *, level: float, n_resamples: int, seed: int) -
         **resampled_by(ranked),
     }
     return Score(
-        metric="aurc",
-        value=value,
-        low=min(low, value),
-        high=min(1.0, max(high, value)),
-        level=level,
-        n=ranked.n,
-        settings=settings,
+        "aurc", value, min(low, value), min(1.0, max(high, value)), level, ranked.n, settings
     )
 
 

@@ -9,15 +9,7 @@ import numpy as np
 from core.codes import NoticeCode
 from core.defaults import FALSE_ALARMS
 from core.metrics.null_test import holm
-from core.metrics.records import (
-    BinTable,
-    Floor,
-    Gap,
-    Score,
-    Setting,
-    TargetAudit,
-    Verdict,
-)
+from core.metrics.records import BinTable, Floor, Gap, Score, Setting, TargetAudit, Verdict
 from core.metrics.verdict_codes import BEYOND_CHANCE, DETECTED, VerdictCode, VerdictSubject
 
 BOUNDS = "mean of the labels' bounds (conservative)"
@@ -138,16 +130,7 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
         reason = f"undefined for {left_out} of {len(scores)} labels" if left_out else ""
         low, high = float(np.mean(lows)), float(np.mean(highs))
         settings["interval"] = BOUNDS
-    return Score(
-        metric=first.metric,
-        value=value,
-        low=low,
-        high=high,
-        level=level,
-        n=n,
-        settings=settings,
-        reason=reason,
-    )
+    return Score(first.metric, value, low, high, level, n, settings, reason)
 
 
 def _verdict(labels: Sequence[TargetAudit]) -> Verdict:

@@ -227,29 +227,11 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
     assert (run.metric, run.n, run.seed) == (reference.metric, reference.n, reference.seed)
     if run.value is None or reference.value is None:
         reason = run.reason or reference.reason
-        return Difference(
-            metric=run.metric,
-            value=None,
-            low=None,
-            high=None,
-            level=level,
-            n=run.n,
-            settings={},
-            reason=reason,
-        )
+        return Difference(run.metric, None, None, None, level, run.n, {}, reason)
     value = run.value - reference.value
     if min(run.n, run.units.count) < 2:
         reason = ONE_GROUP if run.grouped else ONE_ROW
-        return Difference(
-            metric=run.metric,
-            value=value,
-            low=None,
-            high=None,
-            level=level,
-            n=run.n,
-            settings={},
-            reason=reason,
-        )
+        return Difference(run.metric, value, None, None, level, run.n, {}, reason)
     rounds = min(run.draws.size, reference.draws.size)
     pair = run.draws[:rounds], reference.draws[:rounds]
     wide = run.units.wide(level)

@@ -203,15 +203,7 @@ def auroc_score(separation: Separation, *, level: float = LEVEL) -> Score:
     }
     if separation.members is not None:
         settings |= {"effective_in": rows[0], "effective_out": rows[1]}
-    return Score(
-        metric="auroc",
-        value=value,
-        low=low,
-        high=high,
-        level=level,
-        n=separation.n_in + separation.n_out,
-        settings=settings,
-    )
+    return Score("auroc", value, low, high, level, separation.n_in + separation.n_out, settings)
 
 
 def resampled_by(*sides: SamplingDesign) -> dict[str, Setting]:

@@ -65,18 +65,7 @@ def curve_estimates(
         bound = float(np.quantile(floors[metric], level))
         low, high = basic(value, draws[metric], level, centre=centre, floor=bound)
         low, high = min(low, ends[0]), max(high, ends[1])
-        estimates[metric] = (
-            Score(
-                metric=metric,
-                value=value,
-                low=low,
-                high=high,
-                level=level,
-                n=ranked.n,
-                settings=both,
-            ),
-            floor,
-        )
+        estimates[metric] = (Score(metric, value, low, high, level, ranked.n, both), floor)
     return estimates
 
 
@@ -105,16 +94,7 @@ def _test(prepared: PreparedTarget, level: float) -> Score:
     chance = math.erfc(abs(z) / math.sqrt(2.0))
     settings: dict[str, Setting] = {"of": prepared.of, "p_value": chance}
     reason = "a test statistic: beyond 1.96 either way in 5 of 100 calibrated samples"
-    return Score(
-        metric="spiegelhalter_z",
-        value=z,
-        low=None,
-        high=None,
-        level=level,
-        n=ranked.n,
-        settings=settings,
-        reason=reason,
-    )
+    return Score("spiegelhalter_z", z, None, None, level, ranked.n, settings, reason)
 
 
 def _skill(prepared: PreparedTarget, level: float) -> Score:
@@ -138,27 +118,10 @@ def _skill(prepared: PreparedTarget, level: float) -> Score:
     rarer = effective_rarer(ranked)
     if rarer < FEWEST:
         reason = f"only {rarer:.0f} of the rarer outcome: too few for an interval of the skill"
-        return Score(
-            metric="brier_skill",
-            value=value,
-            low=None,
-            high=None,
-            level=level,
-            n=n,
-            settings=settings,
-            reason=reason,
-        )
+        return Score("brier_skill", value, None, None, level, n, settings, reason)
     variance = float((each**2).sum())
     if not ranked.independent:
         variance = sum_variance(weights * each, groups_of(ranked))
     half = student(level, rarer - 1) * variance**0.5 / ranked.total
     settings["interval"] = "delta method, Student's t of the rarer outcome"
-    return Score(
-        metric="brier_skill",
-        value=value,
-        low=value - half,
-        high=min(1.0, value + half),
-        level=level,
-        n=n,
-        settings=settings,
-    )
+    return Score("brier_skill", value, value - half, min(1.0, value + half), level, n, settings)

@@ -133,16 +133,7 @@ def recalibration(
             return Score.undefined(metric, level, n, estimate, both)
         value, low, high = estimate
         if not math.isfinite(high):
-            return Score(
-                metric=metric,
-                value=value,
-                low=None,
-                high=None,
-                level=level,
-                n=n,
-                settings=both,
-                reason=FEW,
-            )
+            return Score(metric, value, None, None, level, n, both, FEW)
         return Score(
             metric=metric, value=value, low=low, high=high, level=level, n=n, settings=both
         )

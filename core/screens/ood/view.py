@@ -218,19 +218,55 @@ def at_thresholds(
     edges, log = edges_of(separation, judged.score)
     tallies = counts_of(separation, thresholds_at(separation, alarms))
     heads = (with_row_noun("Of these pictures"), *PLAIN_HEADS) if plain else COUNT_HEADS
-    return [
-        AtThreshold(
-            alarms=share,
-            tally=tally,
-            sentence=sentence(name, judged, tally, effects, plain=plain),
-            counts=_count_table(named, name, tally, judged, heads),
-            line=line_at(edges, tally.threshold, log=log),
-            spot=spot_at(point := OperatingPoint(tally.false_alarms, 1.0 - tally.missed)),
-            written=percent(share),
-            said=f"{percent(share)}; {spot_words(point)}",
+    keys = ("flagged", "passed", "all")
+    shown = [PageColumn(key, head, "weight") for key, head in zip(keys, heads[1:], strict=True)]
+    # What rows are worth, only where they do not count once
+    effective = () if separation.members is None else effective_sizes(separation)
+    columns = (*COUNT_COLUMNS, *EXTENT_COLUMNS) if effective else COUNT_COLUMNS
+    ns, thresholds = (separation.n_in, separation.n_out), []
+    for share, tally in zip(alarms, tallies, strict=True):
+        rows = []
+        sides = (
+            (named.split, "in-distribution", tally.flagged_in, tally.passed_in),
+            (name.label, "out-of-distribution", tally.flagged_out, tally.passed_out),
         )
-        for share, tally in zip(alarms, tallies, strict=True)
-    ]
+        for i, (set_name, side, flagged, passed) in enumerate(sides):
+            total = flagged + passed
+            cells: dict[str, Estimate | Cell] = {
+                "set": set_name,
+                "side": side,
+                "positive": "out-of-distribution",
+                "score": judged.score,
+                "temperature": judged.temperature,
+                "threshold": tally.threshold,
+                "flagged": Estimate(flagged, note=percent(flagged / total)),
+                "passed": Estimate(passed, note=percent(passed / total)),
+                "all": Estimate(total),
+            }
+            if effective:
+                groups, weights = judged.groups[i], judged.weights[i]
+                cells |= {
+                    "rows": ns[i],
+                    "group_column": groups.column if groups else "",
+                    "groups": groups.n if groups else None,
+                    "effective_n": effective[i],
+                    "weight_column": weights.column if weights else "",
+                }
+            rows.append(TableRow(name=set_name, cells=cells, shaded=i == 1))
+        point = OperatingPoint(tally.false_alarms, 1.0 - tally.missed)
+        thresholds.append(
+            AtThreshold(
+                alarms=share,
+                tally=tally,
+                sentence=sentence(name, judged, tally, effects, plain=plain),
+                counts=ScoreTable(heads[0], tuple(shown), columns, tuple(rows)),
+                line=line_at(edges, tally.threshold, log=log),
+                spot=spot_at(point),
+                written=percent(share),
+                said=f"{percent(share)}; {spot_words(point)}",
+            )
+        )
+    return thresholds
 
 
 def edges_of(separation: Separation, score: str) -> tuple[Float, bool]:
@@ -245,52 +281,6 @@ def edges_of(separation: Separation, score: str) -> tuple[Float, bool]:
     high = max(float(separation.values[i]) for i in at)
     wide = max(high - low, 1e-9 * max(1.0, abs(low)))
     return np.linspace(low, low + wide, BINS + 1), False
-
-
-def _count_table(
-    named: NamedRun,
-    name: SetName,
-    tally: Counts,
-    judged: ScoreSeparation,
-    heads: Sequence[str],
-) -> ScoreTable:
-    """Return what the threshold does to either set; the file says what their rows are worth."""
-    corner, *page_heads = heads
-    # Only where rows do not count once
-    effective = () if judged.separation.members is None else effective_sizes(judged.separation)
-    ns = (judged.separation.n_in, judged.separation.n_out)
-    sides = (
-        (named.split, "in-distribution", tally.flagged_in, tally.passed_in),
-        (name.label, "out-of-distribution", tally.flagged_out, tally.passed_out),
-    )
-    rows = []
-    for i, (set_name, side, flagged, passed) in enumerate(sides):
-        total = flagged + passed
-        cells: dict[str, Estimate | Cell] = {
-            "set": set_name,
-            "side": side,
-            "positive": "out-of-distribution",
-            "score": judged.score,
-            "temperature": judged.temperature,
-            "threshold": tally.threshold,
-            "flagged": Estimate(flagged, note=percent(flagged / total)),
-            "passed": Estimate(passed, note=percent(passed / total)),
-            "all": Estimate(total),
-        }
-        if effective:
-            groups, weights = judged.groups[i], judged.weights[i]
-            cells |= {
-                "rows": ns[i],
-                "group_column": groups.column if groups else "",
-                "groups": groups.n if groups else None,
-                "effective_n": effective[i],
-                "weight_column": weights.column if weights else "",
-            }
-        rows.append(TableRow(name=set_name, cells=cells, shaded=i == 1))
-    keys = ("flagged", "passed", "all")
-    shown = [PageColumn(key, head, "weight") for key, head in zip(keys, page_heads, strict=True)]
-    columns = (*COUNT_COLUMNS, *EXTENT_COLUMNS) if effective else COUNT_COLUMNS
-    return ScoreTable(corner, tuple(shown), columns, tuple(rows))
 
 
 def _roc_card(

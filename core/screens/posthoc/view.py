@@ -7,7 +7,7 @@ from functools import partial
 from core.arrays import Float
 from core.calibrators.landscape import Landscape
 from core.metrics.comparison import Comparison, compare
-from core.metrics.paired import PAIRED, Difference
+from core.metrics.paired import PAIRED
 from core.screens.kit import cards
 from core.screens.kit.curves import Plot, TheoryCurve, chart
 from core.screens.kit.diagram import small_diagram
@@ -200,10 +200,29 @@ def _table(
     metrics = (*PAIRED, *(metric for metric in ON_REQUEST if metric in audited))
     by_method = {fit.method: fit for fit in fits}
     comparisons = [none] if ts is None else [none, ts]
-    rows = [
-        _row(name, by_method.get(name), report, metrics, [c.differences[i] for c in comparisons])
-        for i, (name, report) in enumerate(judged.items())
-    ]
+    rows = []
+    for i, (name, report) in enumerate(judged.items()):
+        fit, audit = by_method.get(name), report.compared.audit
+        from_none, *from_ts = (comparison.differences[i] for comparison in comparisons)
+        floor = audit.main.noise_floor.get("ece")
+        written = "" if fit is None else parameters(fit)
+        cells: dict[str, Estimate | Cell] = {
+            "method": name,
+            "parameters": written,
+            "ece_floor_q95": None if floor is None else floor.q95,
+            "answers_changed": report.changed,
+        }
+        for metric in metrics:
+            why, note = audit.unavailable.get(metric, ""), ""
+            if metric == "ece":  # what is ranked by; of the others it would not fit a window
+                note = explained(report, CHANCE)
+            cells |= with_ends(metric, estimate(audit.main.metrics.get(metric), why, note))
+            cells |= with_ends(f"{metric}_difference", difference_cell(from_none.get(metric)))
+        if from_ts:
+            cells[FROM_TS] = difference_cell(from_ts[0].get("ece"))
+        message = "" if fit is None or fit.report is None else fit.report.message
+        notes = ("as read" if fit is None else written, message)
+        rows.append(TableRow(name=NAMES[name], cells=cells, notes=notes, shaded=name == "ts"))
     audits = [report.compared.audit.main for report in judged.values()]
     known = [metric for metric in metrics if any(metric in audit.metrics for audit in audits)]
     # The columns of the page; those that decide come first, as a window cuts the last
@@ -233,40 +252,6 @@ def _table(
     columns.append(Column("ece_floor_q95", "ece, noise floor, 95th percentile", "share"))
     columns.append(Column("answers_changed", "answers changed", "count"))
     return ScoreTable("Method", shown, tuple(columns), tuple(rows))
-
-
-def _row(
-    name: str,
-    fit: Fit | None,
-    judged: MethodReport,
-    metrics: Sequence[str],
-    differences: Sequence[Mapping[str, Difference]],
-) -> TableRow:
-    """Return the row of a method; `differences` from none, and from temperature if it is there."""
-    audit = judged.compared.audit
-    floor = audit.main.noise_floor.get("ece")
-    from_none, *from_ts = differences
-    cells: dict[str, Estimate | Cell] = {
-        "method": name,
-        "parameters": "" if fit is None else parameters(fit),
-        "ece_floor_q95": None if floor is None else floor.q95,
-        "answers_changed": judged.changed,
-    }
-    for metric in metrics:
-        why, note = audit.unavailable.get(metric, ""), ""
-        if metric == "ece":  # what is ranked by; of the others it would not fit a window
-            note = explained(judged, CHANCE)
-        cells |= with_ends(metric, estimate(audit.main.metrics.get(metric), why, note))
-        cells |= with_ends(f"{metric}_difference", difference_cell(from_none.get(metric)))
-    if from_ts:
-        cells[FROM_TS] = difference_cell(from_ts[0].get("ece"))
-    message = "" if fit is None or fit.report is None else fit.report.message
-    return TableRow(
-        name=NAMES[name],
-        cells=cells,
-        notes=("as read" if fit is None else parameters(fit), message),
-        shaded=name == "ts",
-    )
 
 
 def _diagrams(

@@ -378,8 +378,8 @@ def moons(net: MoonsNet, x: Float, y: Float, p: Float, theme: Theme) -> go.Figur
         line = {"color": theme.paper, "width": 0.8}
         marker = {"size": 6, "color": theme.ink, "symbol": symbol, "line": line}
         name = f"moon {1 + label}"
-        figure.add_trace(
-            go.Scatter(x=across, y=up, mode="markers", name=name, marker=marker, hoverinfo="skip")
+        figure.add_scatter(
+            x=across, y=up, mode="markers", name=name, marker=marker, hoverinfo="skip"
         )
     return figure
 
@@ -392,8 +392,7 @@ def boundaries(run: LinearToy, curves: tuple[TheoryCurve, ...], theme: Theme) ->
         x, y = run.points[run.labels == label].T
         marker = {"size": 5, "color": colour, "symbol": symbol, "opacity": 0.7}
         name = f"class {int(label)}"
-        points = go.Scatter(x=x, y=y, mode="markers", name=name, marker=marker, hoverinfo="skip")
-        figure.add_trace(points)
+        figure.add_scatter(x=x, y=y, mode="markers", name=name, marker=marker, hoverinfo="skip")
     return figure
 
 

@@ -164,10 +164,12 @@ def threads_words(counts: Sequence[int | None], now: int | None) -> str:
 
 def _tiles(job: Job, progress: Progress | None, course: JobProgress) -> tuple[Tile, ...]:
     """Return the numbers of a job: how far, how fast, and its last scores."""
+    rate = progress.images_per_second if progress else course.last.get("images_per_second")
+    speed = MISSING if rate is None else count(round(rate))
     return (
         _done("Epochs", course),
         _time(job, progress),
-        _rate(progress, course),
+        Tile("Examples per second", speed, help=HELP["rate"]),
         Tile("Memory", memory(progress.memory) if progress else MISSING, help=HELP["memory"]),
         _score("Error, validation", course, "val_error"),
         _score("ECE, validation", course, "val_ece"),
@@ -193,13 +195,6 @@ def _time(job: Job, progress: Progress | None) -> Tile:
         return Tile("Took", took, help=HELP["took"])
     left = progress.left if progress else None
     return Tile("Time left", MISSING if left is None else about(left), help=HELP["left"])
-
-
-def _rate(progress: Progress | None, course: JobProgress) -> Tile:
-    rate = progress.images_per_second if progress else course.last.get("images_per_second")
-    return Tile(
-        "Examples per second", MISSING if rate is None else count(round(rate)), help=HELP["rate"]
-    )
 
 
 def _score(label: str, course: JobProgress, metric: str) -> Tile:
