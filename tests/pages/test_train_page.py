@@ -164,7 +164,7 @@ def test_every_config_comes_back_from_the_form_as_it_went_in(home, monkeypatch):
         plain | ce | {"schedule": {"drops": []}, "precision": "bf16", "split_seed": 4},
         plain | {"data": "digits", "loss": {"name": "fcl", "two_sided": True}, "augment": False},
         ce | {"data": "sst2", "model": "text_mean", "data_root": "/data/sst2"},
-        ce | {"data": "sst_binary", "model": "tree_lstm", "data_root": "/d", "preset": "sst"},
+        ce | {"data": "sst_binary", "model": "tree_lstm", "data_root": "/data/t", "preset": "sst"},
         ce
         | {
             "data": "20newsgroups",
