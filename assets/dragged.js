@@ -23,10 +23,12 @@ function at(columns, step, wrapped) {
   );
 }
 
-function move({ figure, layout, last }, step) {
+function move({ figure, layout, last, others }, step) {
   const plot = document.querySelector(`.c-plot[data-figure="${figure}"]`)?.firstElementChild;
   if (!plot?.data) return; // not drawn yet: the server draws it at its own step
-  window.Plotly.update(plot, at(last, step, true), at(layout, step), [plot.data.length - 1]);
+  const end = plot.data.length - 1;
+  if (others.length) window.Plotly.restyle(plot, JSON.parse(others[step]), [...Array(end).keys()]);
+  window.Plotly.update(plot, at(last, step, true), at(layout, step), [end]);
 }
 
 // A figure that two sliders move waits for the server once one of them was let go: what the other
@@ -37,11 +39,15 @@ function plots({ figures }) {
 }
 
 function show(box, step) {
-  const { label, written, said, texts, filled, figures } = box.data;
+  const { label, written, said, texts, markup, filled, figures } = box.data;
   box.querySelector("output").textContent = written[step];
   box.querySelector("input").setAttribute("aria-valuetext", said[step]);
   if (plots(box.data).some((plot) => (plot.dataset.waitsFor || label) !== label)) return;
   for (const [selector, values] of Object.entries(texts)) write(selector, values[step]);
+  for (const [selector, values] of Object.entries(markup)) {
+    const element = document.querySelector(selector);
+    if (element) element.innerHTML = values[step];
+  }
   for (const [selector, { values, kinds }] of Object.entries(filled)) {
     fill(selector, values[step], kinds);
   }
@@ -69,8 +75,8 @@ function listen(box, input) {
 }
 
 // What the server draws at a step that was left meanwhile is passed over.
-function take(box, input, step) {
-  if (box.told === step) {
+function take(box, input, step, grown) {
+  if (box.told === step || grown) {
     box.told = undefined;
     for (const { dataset } of plots(box.data)) {
       if (dataset.waitsFor === box.data.label) delete dataset.waitsFor;
@@ -89,12 +95,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
   box.title = data.help;
   input.setAttribute("aria-label", data.label);
   input.setAttribute("aria-description", data.help);
+  const grown = box.at !== undefined && Number(input.max) !== data.written.length - 1;
   input.max = data.written.length - 1;
   const ticks = box.querySelector("datalist");
   ticks.id = `ticks-${data.label.replace(/\W+/g, "-")}`;
   ticks.replaceChildren(...data.ticks.map((step) => new Option("", step)));
   input.setAttribute("list", ticks.id);
   if (box.at === undefined) listen(box, input);
-  take(box, input, data.at);
+  take(box, input, data.at, grown);
   show(box, input.valueAsNumber);
 }

@@ -1,40 +1,42 @@
-// Plays epochs: each is drawn by the server before the next is asked for. Who prefers less motion
-// goes on by one at each press.
+// Plays a slider that the browser answers: a step a second, as a hand would drag it. The server hears
+// of the step at which it stops. Who prefers less motion goes on by one at each press.
 const SECOND = 1000;
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data, parentElement }) {
   const button = parentElement.querySelector(".c-play");
   const still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const slider = () => document.querySelector(data.slider);
   const name = (playing) => {
     button.textContent = playing ? "Pause" : still ? "Next epoch" : "Play";
+    button.classList.toggle("playing", playing);
   };
-  const stop = () => {
+  const halt = () => {
     clearInterval(button.timer);
     button.timer = undefined;
     name(false);
   };
-  // Where it stays goes into the link; what is passed on the way does not.
-  const tell = (at, stays) => {
-    button.waits = true;
-    button.at = at;
-    setTriggerValue("step", { at, stays });
+  const act = (type) => slider()?.dispatchEvent(new Event(type));
+  const go = (step) => {
+    slider().value = step;
+    act("input");
   };
   button.next = () => {
-    if (button.waits) return;
-    if (data.at < data.last) tell(data.at + 1, still || data.at + 1 === data.last);
-    else stop();
+    const { valueAsNumber, max } = slider() ?? {};
+    if (valueAsNumber < Number(max)) go(valueAsNumber + 1);
+    if (!(valueAsNumber + 1 < Number(max))) button.stop();
   };
-  button.waits = false; // what was asked for is drawn
+  button.stop = () => {
+    halt();
+    act("pointerup");
+  };
   button.onclick = () => {
-    if (button.timer) {
-      stop();
-      setTriggerValue("step", { at: button.waits ? button.at : data.at, stays: true });
-      return;
-    }
-    if (data.at < data.last) button.next();
-    else tell(0, still);
-    if (still) return;
+    if (button.timer) return button.stop();
+    const { valueAsNumber, max } = slider();
+    act("pointerdown");
+    go(valueAsNumber < Number(max) ? valueAsNumber + 1 : 0);
+    if (still) return act("pointerup");
     button.timer = setInterval(() => button.next(), SECOND);
+    slider().onpointerdown = slider().onkeydown = ({ isTrusted }) => isTrusted && halt();
     name(true);
   };
   name(Boolean(button.timer));

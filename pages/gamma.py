@@ -41,7 +41,7 @@ def draw(source: cache.HistorySource, offered: list[cache.HistorySource]) -> Non
         figures.difference_of(history, second, at)
     with bin_place:
         choices.bin_of(history.grid, bin_index)
-    figures.maps(view, history, (at, bin_index), live=source.kind == "live")
+    figures.maps(view, history, (at, bin_index))
     if not state.plain():
         figures.panels(view)
     widgets.caption(view.caption)

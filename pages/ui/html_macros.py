@@ -11,4 +11,9 @@ PIECES = templates(Path(__file__).parent / "templates").get_template("pieces.htm
 
 def draw(piece: str, *values: object) -> None:
     """Draw a piece: the macro of that name, of these values."""
-    st.html(str(getattr(PIECES, piece)(*values)))
+    st.html(text(piece, *values))
+
+
+def text(piece: str, *values: object) -> str:
+    """Return the HTML of a piece."""
+    return str(getattr(PIECES, piece)(*values))

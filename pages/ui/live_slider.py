@@ -4,7 +4,7 @@ What it moves is written in Python and sent ahead, a value a step. The server he
 which it is let go, once; then the page is drawn anew and the link follows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,15 @@ _MOUNT = st.components.v2.component(
 
 @dataclass(frozen=True, kw_only=True)
 class MovedFigure:
-    """What moves in a figure: its card's key, and values a step of its layout and last trace."""
+    """What moves in a figure: its card's key, and values a step of its layout and last trace.
+
+    `others` are its other traces at each step: a JSON object of lists, a value a trace.
+    """
 
     figure: str
     layout: Columns = field(default_factory=dict)
     last: Columns = field(default_factory=dict)
+    others: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,8 @@ class Dragged:
         The value beside the slider's name, and what a screen reader says.
     texts : mapping
         By CSS selector: the text that stands first in that element.
+    markup : mapping
+        By CSS selector: the HTML within that element.
     filled : mapping
         By CSS selector: a picture of boxes.
     figures : sequence of MovedFigure
@@ -63,6 +69,7 @@ class Dragged:
     written: Sequence[str]
     said: Sequence[str]
     texts: Mapping[str, Sequence[str]]
+    markup: Mapping[str, Sequence[str]] = field(default_factory=dict)
     filled: Mapping[str, Filled] = field(default_factory=dict)
     figures: Sequence[MovedFigure] = ()
     ticks: Sequence[int] = ()
@@ -113,12 +120,19 @@ def slider(
 ) -> None:
     """Draw the slider at one of its steps; `chosen` returns where it was let go."""
 
-    def keep() -> None:
-        step = steps[int(st.session_state[_key(name)]["moved"])]
-        state.remember(name, _linked(step), _linked(default))
+    def keep(at: int) -> None:
+        state.remember(name, _linked(steps[at]), _linked(default))
 
+    handle(label, name, steps.index(value), moved, help_text, keep)
+
+
+def handle(
+    label: str, name: str, at: int, moved: Dragged, help_text: str, keep: Callable[[int], None]
+) -> None:
+    """Draw the slider at a place; `keep` is called with the place at which it is let go."""
+    key = _key(name)
     _MOUNT(
-        key=_key(name),
-        data={"label": label, "help": help_text, "at": steps.index(value), **asdict(moved)},
-        on_moved_change=keep,
+        key=key,
+        data={"label": label, "help": help_text, "at": at, **asdict(moved)},
+        on_moved_change=lambda: keep(int(st.session_state[key]["moved"])),
     )

@@ -1,6 +1,7 @@
 """The Gamma page in a browser: scrub, pick, overlay, drop a history, plain words."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,14 @@ from core.readers.sandbox.read import read_bin_history
 from core.training.config import from_json
 from tests.e2e.conftest import settled
 from tests.e2e.test_audit import DROP
+from tests.e2e.test_dragged import COUNT_SENT
 
 pytestmark = pytest.mark.e2e
 SAMPLE = "/gamma?run=digits-adafocal"
+KNOB = 16  # px, of a slider in Chromium
+DRAWN = """() => document.querySelector('[data-figure=gamma_epoch] > div')._fullData.map(
+  trace => [trace.x, trace.y, trace.marker?.size].map(column => Array.from(column ?? [], Number))
+)"""
 
 
 def slider(page: Page):
@@ -26,6 +32,15 @@ def slider(page: Page):
 def maps_drawn(page: Page) -> None:
     expect(page.locator(".st-key-gamma_maps .main-svg").first).to_be_visible()
     settled(page)
+
+
+def shown(page: Page, epoch: int) -> list[list[float]]:
+    """Check what is written of an epoch; return the dots of its diagram."""
+    expect(page.locator("h1.c-sentence")).to_contain_text(f"Over {epoch} epochs gamma")
+    expect(page.locator(".st-key-gamma_right h2").first).to_contain_text(f"epoch {epoch} ")
+    expect(page.locator(".c-strip .c-value").first).to_have_text(str(epoch))
+    expect(slider(page)).to_have_value(str(epoch - 1))
+    return [column for trace in page.evaluate(DRAWN)[2:] for column in trace]
 
 
 def box(page: Page, selector: str) -> dict:
@@ -91,14 +106,15 @@ def check_slider_and_box_share_a_column(page: Page, place: int) -> None:
     frame = box(page, ".c-epoch")
     assert abs(frame["x"] - column) < 2
     assert abs(frame["width"] - cell) < 2
-    value = box(page, ".st-key-gamma_scrub [data-testid=stSliderThumbValue]")
-    assert abs(value["x"] + value["width"] / 2 - (column + cell / 2)) < 3
+    knob = box(page, ".st-key-gamma_scrub input")
+    centre = knob["x"] + KNOB / 2 + place / 39 * (knob["width"] - KNOB)
+    assert abs(centre - (column + cell / 2)) < 3
 
 
 @pytest.mark.nightly
-def test_play_goes_through_the_epochs_and_one_at_a_time_where_motion_is_unwanted(visit):
+def test_play_goes_through_the_epochs_in_the_browser_and_by_one_where_motion_is_unwanted(visit):
     page = visit(SAMPLE + "&epoch=3")
-    settled(page)
+    maps_drawn(page)
     plots = page.locator(".js-plotly-plot")
     plots.evaluate_all("all => all.forEach(plot => plot.dataset.stays = 'yes')")
     # seconds pass as the test has it
@@ -108,25 +124,34 @@ def test_play_goes_through_the_epochs_and_one_at_a_time_where_motion_is_unwanted
             ms === 1000 ? ((window.second = call), -1) : begin(call, ms);
         window.clearInterval = (id) => id === -1 ? (window.second = () => {}) : end(id);
     }""")
-    steps = page.evaluate("history.length")
-    drawn = page.locator('[data-figure="gamma_epoch"]')
+    page.evaluate(COUNT_SENT)
+    steps, frames = page.evaluate("history.length"), []
     play = page.get_by_role("button", name="Play", exact=True)
     play.press("Enter")
     for epoch in (4, 5, 6):
-        expect(drawn).to_have_attribute("aria-label", re.compile(f"epoch {epoch}\\b"))
-        settled(page)
-        assert "epoch=3" in page.url  # passed on the way
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+        frames.append(shown(page, epoch))
         if epoch < 6:
             page.evaluate("window.second()")
+    assert all(now != then for now, then in pairwise(frames))
+    assert page.evaluate("window.sent") == 0
+    assert "epoch=3" in page.url  # passed on the way
     page.keyboard.press("Enter")  # the button is Pause now, and has the focus
     expect(play).to_be_visible()
     expect(page).to_have_url(re.compile("epoch=6"))
+    expect(page.locator('[data-figure="gamma_epoch"]')).to_have_attribute(
+        "aria-label", re.compile("epoch 6\\b")
+    )
+    settled(page)
+    assert page.evaluate("window.sent") == 1
     assert page.evaluate("history.length") == steps + 1
+    for drawn, sent in zip(shown(page, 6), frames[-1], strict=True):  # as Python draws it
+        np.testing.assert_allclose(drawn, sent, atol=1e-3)
     stopped = 6
     page.evaluate("window.second()")
     settled(page)
     assert "epoch=6" in page.url
-    expect(drawn).to_have_attribute("aria-label", re.compile("epoch 6\\b"))
+    shown(page, stopped)
     expect(page.locator(".js-plotly-plot:not([data-stays=yes])")).to_have_count(0)
     page.emulate_media(reduced_motion="reduce")
     page.reload()

@@ -46,7 +46,7 @@ from core.screens.kit.tables import (
     estimate,
     with_ends,
 )
-from core.screens.kit.text import without_shared_start
+from core.screens.kit.text import short, without_shared_start
 
 PLAIN_CAPTION = "In brackets and small type: {} Tie: the difference could be chance."
 FEW = 12  # runs whose badges, rows and diagrams can still be told apart
@@ -425,7 +425,7 @@ def _forest(
     )
     return FigureCard(
         key="differences",
-        title=f"{words.lead} “{base}”",
+        title=f"{words.lead} “{short(base)}”",
         explanation=words.explanation,
         draw=partial(figures.forest, tuple(rows), smaller=words.sides[0], larger=words.sides[1]),
         alt=f"{words.lead} {base}: {listed}{in_grey}.",

@@ -1,5 +1,6 @@
 """What the Gamma page says of one history at one epoch: words, numbers, figures, their tables."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -42,7 +43,7 @@ from core.screens.gamma.words import (
     tiles,
 )
 from core.screens.kit.bin_marks import ANSWERS, ClaimWords
-from core.screens.kit.diagram import TICK_TEXT, TICKS, small_diagram
+from core.screens.kit.diagram import TICK_TEXT, TICKS, small_columns, small_diagram
 from core.screens.kit.forms import Kind
 from core.screens.kit.numbers import count, in_hundred, percent, points
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
@@ -81,24 +82,40 @@ def epoch_diagram(
         xaxis=axis(theme, words.claim, **ticks),
         yaxis=axis(theme, words.actual, scaleanchor="x", constraintoward="top", **ticks),
     )
-    if bins.count[chosen] > 0:
-        figure.add_trace(
-            go.Scatter(
-                x=[bins.confidence[chosen]],
-                y=[bins.accuracy[chosen]],
-                mode="markers",
-                name="chosen bin",
-                marker={
-                    "symbol": "square-open",
-                    "size": SQUARE,
-                    "color": theme.accent,
-                    "line": {"width": 2},
-                },
-                hoverinfo="skip",
-                cliponaxis=False,
-            )
+    marker = {
+        "symbol": "square-open",
+        "size": SQUARE,
+        "color": theme.accent,
+        "line": {"width": 2},
+    }
+    figure.add_trace(
+        go.Scatter(
+            **square_at(bins.count[chosen], bins.confidence[chosen], bins.accuracy[chosen]),
+            mode="markers",
+            name="chosen bin",
+            marker=marker,
+            hoverinfo="skip",
+            cliponaxis=False,
         )
+    )
     return figure
+
+
+def square_at(n: float, says: float, right: float) -> dict[str, list[float]]:
+    """Return where the chosen bin is marked; nowhere where it holds no answers."""
+    return {"x": [float(says)], "y": [float(right)]} if n > 0 else {"x": [], "y": []}
+
+
+def moved_traces(bins: BinTable, words: ClaimWords) -> str:
+    """Return what other bins move in the diagram, but for the square: JSON, a value a trace."""
+    hover = f"{words.says} %{{x:.1%}}, {words.right} %{{y:.1%}}<extra></extra>"
+    moved: dict[str, list[object]] = {"hovertemplate": [hover]}
+    for name, columns in small_columns(bins).items():
+        moved[name] = [
+            None if column is None else [None if v is None else round(float(v), 3) for v in column]
+            for column in columns
+        ]
+    return json.dumps(moved, separators=(",", ":"))
 
 
 MOST_PANELS = 15
@@ -172,6 +189,44 @@ class GammaView:
     key: tuple[Swatch, ...]
     caveats: tuple[str, ...]
     caption: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtEpoch:
+    """What is written and drawn after one epoch, as the browser shows it without the server.
+
+    Attributes
+    ----------
+    title : str
+        Of the diagram.
+    traces : str
+        Of the diagram, see `moved_traces`.
+    """
+
+    written: str
+    sentence: Sentence
+    tiles: tuple[Tile, ...]
+    title: str
+    traces: str
+
+
+def at_epochs(dynamics: GammaDynamics, words: "GammaWords") -> tuple[AtEpoch, ...]:
+    """Return what is written and drawn after every epoch."""
+    grid = dynamics.grid
+    return tuple(
+        AtEpoch(
+            written=grid.moment(at),
+            sentence=words.sentence(grid, at, replayed=dynamics.replayed),
+            tiles=words.tiles(dynamics, at),
+            title=_diagram_title(grid, at, words),
+            traces=moved_traces(bins_of(grid, at), words.answers),
+        )
+        for at in range(grid.n_updates)
+    )
+
+
+def _diagram_title(grid: HistoryGrid, at: int, words: "GammaWords") -> str:
+    return f"Validation after {words.terms.epoch.lower()} {grid.moment(at)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -405,13 +460,13 @@ def diagram_card(dynamics: GammaDynamics, at: int, bin_index: int, words: GammaW
     ringed = words.ringed(bin_index + 1, says, right)
     if grid.frozen[at, bin_index]:
         ringed = f"{bin_name} {bin_index + 1} is empty."
-    after = f"after {words.terms.epoch.lower()} {grid.moment(at)}"
+    title = _diagram_title(grid, at, words)
     return FigureCard(
         key="gamma_epoch",
-        title=f"Validation {after}",
+        title=title,
         explanation=words.diagram_note,
         draw=partial(epoch_diagram, bins_of(grid, at), bin_index, words=words.answers),
-        alt=f"Reliability diagram of {grid.n_bins} {bin_name.lower()}s {after}. {ringed} "
+        alt=f"Reliability diagram of {grid.n_bins} {bin_name.lower()}s. {title}. {ringed} "
         f"Mean distance from the diagonal {points(mean_gap(grid, at))} points.",
         table=words.table(grid, at),
         caption=words.caption(dynamics, at),

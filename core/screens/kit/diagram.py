@@ -1,6 +1,6 @@
 """The reliability diagram above its histogram, and the gap view: bins to plotly figures."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import plotly.graph_objects as go
@@ -18,6 +18,8 @@ TICK_TEXT = ["0", "20", "40", "60", "80", "100 %"]
 SMALLEST, GROWTH = 7.0, 19.0  # dot diameter in px: pure area loses every small bin
 SMALL_PX, SMALL_DOTS = 176, 0.6
 THINNEST = 0.004  # a bin of tied confidences has no width but is still a bar
+Columns = dict[str, Any]  # Any: of a trace by property, as Plotly takes them
+DIAGONAL: Final[Columns] = {"x": [0, 1], "y": [0, 1]}
 
 
 ODDS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999, 0.9999)  # ticks
@@ -186,15 +188,14 @@ def small_diagram(
     settings["yaxis"] = share_axis(
         theme, "", scaleanchor="x", constrain="domain", **(few | {"ticktext": ["0", "50", "100"]})
     )
-    figure = go.Figure(layout=settings)
-    figure.add_trace(_band(bins, theme))
-    figure.add_trace(_diagonal(theme))
-    for t in TONES:
-        if _bins_of_tone(bins, t):
-            dots = _dots(bins, t, theme, words)
-            dots.marker.size = SMALL_DOTS * np.asarray(dots.marker.size)
-            figure.add_trace(dots)
-    return figure
+    dots = [_dots(bins, t, theme, words, SMALL_DOTS) for t in TONES]
+    return go.Figure([_band(bins, theme), _diagonal(theme), *dots], settings)
+
+
+def small_columns(bins: BinTable) -> dict[str, list[Any]]:
+    """Return what depends on the bins in a small diagram: by property, a column a trace."""
+    traces = [_outline(bins), DIAGONAL, *(_places(bins, t, SMALL_DOTS) for t in TONES)]
+    return {name: [trace.get(name) for trace in traces] for name in traces[-1]}
 
 
 def gap_view(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.Figure:
@@ -290,7 +291,7 @@ def share_axis(theme: Theme, title: str, **settings: object) -> dict[str, Any]:
     return axis(theme, title, **(base | settings))
 
 
-def _band(bins: BinTable, theme: Theme, slope: float = 1.0) -> go.Scatter:
+def _outline(bins: BinTable, slope: float = 1.0) -> Columns:
     """One block a bin, its long sides of a slope: by default parallel to the diagonal."""
     x: list[float | None] = []
     y: list[float | None] = []
@@ -304,9 +305,12 @@ def _band(bins: BinTable, theme: Theme, slope: float = 1.0) -> go.Scatter:
         says = float(bins.confidence[i])
         left, right = (says + slope * (end - says) for end in (low, high))
         y += [left + below, right + below, right + above, left + above, left + below, None]
+    return {"x": x, "y": y}
+
+
+def _band(bins: BinTable, theme: Theme, slope: float = 1.0) -> go.Scatter:
     return go.Scatter(
-        x=x,
-        y=y,
+        **_outline(bins, slope),
         name="where a perfect model would land",
         mode="lines",
         fill="toself",
@@ -318,8 +322,7 @@ def _band(bins: BinTable, theme: Theme, slope: float = 1.0) -> go.Scatter:
 
 def _diagonal(theme: Theme) -> go.Scatter:
     return go.Scatter(
-        x=[0, 1],
-        y=[0, 1],
+        **DIAGONAL,
         name="says what it should",
         mode="lines",
         line={"color": theme.quiet, "width": 1.4, "dash": "dash"},
@@ -327,24 +330,39 @@ def _diagonal(theme: Theme) -> go.Scatter:
     )
 
 
-def _dots(bins: BinTable, of_tone: Tone, theme: Theme, words: ClaimWords) -> go.Scatter:
+def _places(bins: BinTable, of_tone: Tone, scale: float = 1.0) -> Columns:
+    """Return where the dots of a tone lie, how large they are and how far their whiskers reach."""
     at = _bins_of_tone(bins, of_tone)
     right = bins.accuracy[at]
+    return {
+        "x": bins.confidence[at],
+        "y": right,
+        "customdata": at,
+        "marker.size": scale * (SMALLEST + GROWTH * np.sqrt(bins.count[at] / bins.count.max())),
+        "error_y.array": np.maximum(bins.ci_high[at] - right, 0.0),
+        "error_y.arrayminus": np.maximum(right - bins.ci_low[at], 0.0),
+    }
+
+
+def _dots(
+    bins: BinTable, of_tone: Tone, theme: Theme, words: ClaimWords, scale: float = 1.0
+) -> go.Scatter:
+    at, places = _bins_of_tone(bins, of_tone), _places(bins, of_tone, scale)
     ring = of_tone in {"few", "sound"}
     colour = theme.mark(of_tone)
     marker = {
-        "size": SMALLEST + GROWTH * np.sqrt(bins.count[at] / bins.count.max()),
+        "size": places["marker.size"],
         "color": theme.paper if ring else colour,
         "line": {"color": colour if ring else theme.paper, "width": 2 if ring else 1},
         "opacity": 1,
     }
     return go.Scatter(
-        x=bins.confidence[at],
-        y=right,
+        x=places["x"],
+        y=places["y"],
         name=of_tone,
         mode="markers",
         marker=marker,
-        error_y=_whiskers(bins.ci_high[at] - right, right - bins.ci_low[at], colour),
+        error_y=_whiskers(places["error_y.array"], places["error_y.arrayminus"], colour),
         customdata=at,
         hovertext=[hover(bins, i, words) for i in at],
         hovertemplate="%{hovertext}<extra></extra>",

@@ -1,7 +1,9 @@
 """The cached part of the Gamma page; a kept history never changes, so id and date are its key."""
 
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Literal
 
 import streamlit as st
@@ -13,13 +15,16 @@ from core.library.index import RunRow, row_of
 from core.losses.catalogue import BY_BIN
 from core.screens.gamma.heatmaps import HistoryGrid
 from core.screens.gamma.rule import HistoryRule, Rule, learned, replay_cells, replay_run
-from core.screens.gamma.view import GammaDynamics
-from pages.ui import cache
+from core.screens.gamma.view import PLAIN, TECHNICAL, AtEpoch, GammaDynamics
+from core.screens.gamma.view import at_epochs as epochs_of
+from pages.ui import cache, visitor
+from pages.ui.caching import results
 from pages.ui.compute import Computation
 from pages.ui.escape import esc
 from pages.ui.visitor import open_jobs, open_library
 
 LISTED = 500  # newest runs that are looked through; a link reaches all
+MOST_SENT = 6_000  # epochs by bins, some 100 bytes each
 HEAVY_CELLS = 3_000_000  # logits; fewer are replayed in a fraction of a second
 Kind = Literal["queued", "live", "stopped", "gammas", "logits"]
 LABELS: dict[Kind, str] = {
@@ -179,6 +184,21 @@ def dynamics(
 def origin(rule: Rule | None) -> str:
     """Return what is said of a rule beside a name."""
     return "λ not known" if rule is None else f"{rule.label}, λ = {rule.rate:g}"
+
+
+def at_epochs(history: GammaDynamics, *, plain: bool) -> tuple[AtEpoch, ...]:
+    """Return what is shown after every epoch, computed once for all looks at a history.
+
+    Of long histories nothing: it would be megabytes.
+    """
+    if history.grid.gamma.size > MOST_SENT:
+        return ()
+    content = blake2b(pickle.dumps((history, plain)), digest_size=16).hexdigest()
+    kept = results("gamma.epochs", draft=visitor.shows_draft(), most=16)
+    steps: tuple[AtEpoch, ...] | None = kept.get(content)
+    if steps is None:
+        kept.put(content, steps := epochs_of(history, PLAIN if plain else TECHNICAL))
+    return steps
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ from core.screens.gamma import view as views
 from core.screens.gamma.heatmaps import HistoryGrid
 from core.screens.gamma.view import GammaDynamics, GammaView, bin_mismatch, difference
 from core.screens.gamma.words import REPLAY as REPLAY_WORDS
-from pages.ui import frame, html_macros, state, visitor, widgets
-from pages.ui.gamma import sources
+from pages.ui import frame, html_macros, live_slider, state, visitor, widgets
+from pages.ui.gamma import cache, sources
 from pages.ui.gamma import state as gamma_state
 from pages.ui.gamma.cache import HistorySource
 from pages.ui.gamma.other_runs import Second
+from pages.ui.live_slider import Dragged, MovedFigure, columns
 from pages.ui.visitor import open_jobs
 
 EVERY_S = 2.0
@@ -24,6 +25,7 @@ _PLAY = st.components.v2.component(
     js=(Path(__file__).parents[3] / "assets" / "play.js").read_text("utf-8"),
     isolate_styles=False,
 )
+SLIDER = ".st-key-gamma_scrub input"
 Draw = Callable[[HistorySource, list[HistorySource]], None]
 
 
@@ -80,7 +82,7 @@ def difference_of(history: GammaDynamics, beside: Second | None, at: int) -> Non
     html_macros.draw("beside", mark, text + more)
 
 
-def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], *, live: bool) -> None:
+def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int]) -> None:
     """Draw the maps with the slider beside the diagram with the update."""
     at, bin_index = place
     with st.container(horizontal=True, gap="medium", key="figures"):
@@ -90,9 +92,11 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], *, liv
         widgets.headed(view.heatmap.title, view.heatmap.explanation, view.heatmap)
         with st.container(key="gamma_maps"):
             widgets.figure(view.heatmap, select=True, titled=False)
-            _scrubber(history.grid, at, live=live)
+            moved = _moved(history, bin_index)
+            _scrubber(history.grid, at, moved)
         with st.container(horizontal=True, vertical_alignment="center", key="gamma_play"):
-            _play(history.grid, at)
+            if moved.figures:
+                _PLAY(key="gamma.play", data={"slider": SLIDER}, width="content")
             widgets.key(view.key)
     with right:
         widgets.figure(view.diagram, select=True)
@@ -105,39 +109,51 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], *, liv
                 widgets.caption(history.learned.note)
 
 
-def _scrubber(grid: HistoryGrid, at: int, *, live: bool) -> None:
+def _scrubber(grid: HistoryGrid, at: int, moved: Dragged) -> None:
     """Draw the box round the chosen epoch, and the slider that moves it."""
     html_macros.draw("epoch_box", at, grid.n_updates)
     if grid.n_updates < 2:
         widgets.caption("This history has one epoch.")
         return
-    # A live run that is followed has a new slider with each new epoch: of an old one the browser
-    # may still send where it stood, which would read as a choice of the user.
-    followed = live and gamma_state.chosen("epoch") is None
-    key = f"widget.epoch.{grid.n_updates}" if followed else "widget.epoch"
-    st.session_state[key] = at
     with st.container(key="gamma_scrub"):
-        st.select_slider(
-            gamma_state.words().terms.epoch,
-            range(grid.n_updates),
-            key=key,
-            format_func=lambda place: grid.moment(place),
-            on_change=lambda: gamma_state.keep_epoch(grid, st.session_state[key]),
-            label_visibility="collapsed",
+        name = gamma_state.words().terms.epoch
+        live_slider.handle(
+            name, "epoch", at, moved, "", lambda place: gamma_state.keep_epoch(grid, place)
         )
 
 
-def _play(grid: HistoryGrid, at: int) -> None:
-    """Draw the button that goes through the epochs, from the first where the last is shown."""
-    if grid.n_updates > 1:
-        _PLAY(
-            key="gamma.play",
-            data={"at": at, "last": grid.n_updates - 1},
-            width="content",
-            on_step_change=lambda: gamma_state.step(
-                grid, **dict(st.session_state["gamma.play"]["step"])
+def _moved(history: GammaDynamics, bin_index: int) -> Dragged:
+    """Return what the browser moves with the epoch; of a long history only its number."""
+    grid = history.grid
+    steps = cache.at_epochs(history, plain=state.plain())
+    written = [grid.moment(at) for at in range(grid.n_updates)]
+    if len(steps) < 2:
+        return Dragged(written=written, said=written, texts={})
+    box = [f".st-key-gamma_maps {{ --at: {at}; --of: {len(steps)} }}" for at in range(len(steps))]
+    texts = {
+        ".st-key-gamma_maps style": box,
+        ".st-key-gamma_right h2": [f"{step.title} " for step in steps],
+    }
+    for i, tiles in enumerate(zip(*(step.tiles for step in steps), strict=True)):
+        place = f".c-strip .c-tile:nth-child({i + 1})"
+        texts[f"{place} .c-value"] = [tile.value for tile in tiles]
+        texts[f"{place} .c-note"] = [tile.note for tile in tiles]
+    cells = (column[:, bin_index] for column in (grid.count, grid.confidence, grid.accuracy))
+    squares = [views.square_at(*cell) for cell in zip(*cells, strict=True)]
+    sentences = [html_macros.text("phrases", step.sentence.parts) for step in steps]
+    return Dragged(
+        written=written,
+        said=[f"{step.written}: {step.sentence.text}" for step in steps],
+        texts=texts,
+        markup={"h1.c-sentence": sentences},
+        figures=(
+            MovedFigure(
+                figure="gamma_epoch",
+                last=columns(squares),
+                others=[step.traces for step in steps],
             ),
-        )
+        ),
+    )
 
 
 def panels(view: GammaView) -> None:

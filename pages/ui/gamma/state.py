@@ -11,7 +11,6 @@ from pages.ui import plot, state
 
 OF_ONE_RUN = ("epoch", "bin", "against")
 MOVED = "gamma.moved"
-PLAYED = "gamma.played"  # the epoch that is passed while epochs are played; the link has none
 
 
 def words() -> GammaWords:
@@ -30,7 +29,6 @@ def open_source(source_id: str, *, job: bool = False) -> None:
     else:
         st.query_params["run"] = source_id
     keep("job", source_id if job else None)
-    st.session_state.pop(PLAYED, None)
     for name in OF_ONE_RUN:
         keep(name, None)
     st.session_state[MOVED] = True
@@ -48,7 +46,6 @@ def chosen(name: str) -> str | None:
     """Return what the link says, or on a page just entered what was chosen before; keep it."""
     value: str | None = st.query_params.get(name)
     if "widget.bin" not in st.session_state:
-        st.session_state.pop(PLAYED, None)
         value = st.session_state.get(f"set.gamma.{name}") if value is None else value
     keep(name, value)
     return value
@@ -71,9 +68,8 @@ def place(grid: HistoryGrid) -> tuple[int, int]:
 
 
 def epoch_of(grid: HistoryGrid) -> int:
-    """Return the place of the epoch that is played, else of the chosen one, else the newest."""
+    """Return the place of the chosen epoch, else the newest."""
     chosen_epoch = chosen("epoch")
-    chosen_epoch = st.session_state.get(PLAYED, chosen_epoch)
     if chosen_epoch is None:
         return grid.n_updates - 1
     places = {str(epoch): i for i, epoch in enumerate(grid.epoch.tolist())}
@@ -82,16 +78,7 @@ def epoch_of(grid: HistoryGrid) -> int:
 
 def keep_epoch(grid: HistoryGrid, at: int) -> None:
     """Keep an epoch; the newest is the default, so that a live run is followed."""
-    st.session_state.pop(PLAYED, None)
     keep("epoch", None if at == grid.n_updates - 1 else str(grid.epoch[at]))
-
-
-def step(grid: HistoryGrid, at: int, *, stays: bool) -> None:
-    """Show an epoch while they are played; one that it stays at is kept."""
-    if stays:
-        keep_epoch(grid, int(at))
-    else:
-        st.session_state[PLAYED] = str(grid.epoch[int(at)])
 
 
 def bin_of(grid: HistoryGrid, at: int) -> int:

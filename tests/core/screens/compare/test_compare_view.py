@@ -383,6 +383,13 @@ def test_of_many_runs_the_best_and_the_reference_stand_out_and_all_are_listed(cr
     assert "other runs in grey" in view.curves.explanation
 
 
+def test_a_long_name_is_short_in_the_title_of_the_differences_and_whole_in_their_description(three):
+    long = "validation_resnet50_focal_gamma_3_seed_17"
+    view = compare_view(named((long, "sharp", "soft")), three, compare(three, "abc", 0), "ece")
+    assert view.forest.title == "Difference in ECE from “validation_resnet50_f…”"
+    assert view.forest.alt.startswith(f"Difference in ECE from {long}: ")
+
+
 def test_what_is_searched_for_is_listed_and_stands_out_in_the_same_numbers(crowd):
     comparison = compare_all(crowd, MANY, 0)
     whole = compare_view(named(MANY), crowd, comparison, "ece")

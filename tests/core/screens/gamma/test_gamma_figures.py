@@ -1,5 +1,6 @@
 """The maps, the panels and the epoch's diagram: colours, rings, grey, places, thinning."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,8 @@ from core.screens.gamma.panels import (
     correspondence,
     small_multiples,
 )
-from core.screens.gamma.view import epoch_diagram
+from core.screens.gamma.view import epoch_diagram, moved_traces
+from core.screens.kit.bin_marks import ANSWERS
 from core.screens.kit.theme import DARK, LIGHT
 
 
@@ -235,4 +237,24 @@ def test_the_chosen_bin_is_ringed_unless_it_is_empty():
     figure = epoch_diagram(bins, 0, LIGHT)
     (ring,) = [trace for trace in figure.data if trace.name == "chosen bin"]
     assert (ring.x[0], ring.y[0]) == (0.6, 0.5)
-    assert not [t for t in epoch_diagram(bins, 1, LIGHT).data if t.name == "chosen bin"]
+    assert epoch_diagram(bins, 1, LIGHT).data[-1].x == ()
+
+
+def test_the_browser_is_sent_what_is_drawn_after_each_epoch():
+    from core.screens.gamma.words import bins_of
+
+    history = table(
+        [[1.0, 1.2], [0.9, 1.4]], count=[[50, 0], [30, 40]], gap=[[0.1, 0.0], [-0.2, 0.3]]
+    )
+    for at in range(2):
+        drawn = epoch_diagram(bins_of(history, at), 1, LIGHT).data[:-1]
+        sent = json.loads(moved_traces(bins_of(history, at), ANSWERS))
+        assert sent.pop("hovertemplate") == ["says %{x:.1%}, right %{y:.1%}<extra></extra>"]
+        for name, columns in sent.items():
+            for trace, column in zip(drawn, columns, strict=True):
+                if trace[name] is None:
+                    assert column is None
+                else:
+                    np.testing.assert_allclose(
+                        np.array(column, float), np.array(trace[name], float), atol=5e-4
+                    )
