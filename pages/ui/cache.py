@@ -56,12 +56,8 @@ class Run:
         return self.lengths[(*self.splits, *self.outside).index(split)]
 
 
-def _run_key(run: Run) -> tuple[str, ...]:
-    return run.id, run.name, run.file_digest, *run.digests
-
-
 # To hash a run of a thousand classes would take as long as a figure.
-KEYS: Final[Keys] = {Run: _run_key}
+KEYS: Final[Keys] = {Run: lambda run: (run.id, run.name, run.file_digest, *run.digests)}
 
 
 def find(run_id: str) -> Run:

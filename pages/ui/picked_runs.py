@@ -1,6 +1,6 @@
 """Which runs are compared: kept in the session, and in the link where they have one."""
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 
 import streamlit as st
 
@@ -114,6 +114,12 @@ def picker(
     }
     names = state.distinct_names(names, {row.id: row.created for row in listed})
     st.session_state[key] = [run.id for run in runs]
+
+    def pick() -> None:
+        """Take the runs that are chosen, those of a tag in its place and none twice."""
+        ids = (i for option in st.session_state[key] for i in tagged.get(option, [option]))
+        choose(list(dict.fromkeys(ids))[:most])
+
     st.multiselect(
         label,
         list(names),
@@ -121,10 +127,5 @@ def picker(
         format_func=lambda run_id: names.get(run_id, run_id),
         max_selections=most,
         placeholder="Choose runs or a tag",
-        on_change=lambda: choose(_runs_of(st.session_state[key], tagged)[:most]),
+        on_change=pick,
     )
-
-
-def _runs_of(choices: Sequence[str], tagged: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the runs that are chosen, those of a tag in its place and none twice."""
-    return list(dict.fromkeys(run for choice in choices for run in tagged.get(choice, [choice])))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import plotly.io
@@ -20,9 +20,6 @@ from core.screens.kit.records import FigureCard
 from core.screens.kit.theme import Side
 from pages.ui import state, visitor
 from pages.ui.caching import cached
-
-if TYPE_CHECKING:
-    from plotly.basedatatypes import BaseTraceType
 
 _ROOT = Path(__file__).parents[2]
 _STATIC = Path(st.__file__).parent / "static" / "static" / "js"
@@ -79,7 +76,7 @@ def draw(
             "generation": state.generation() if select else 0,
         },
         width=width,
-        on_picked_change=select if callable(select) else _noted,
+        on_picked_change=select if callable(select) else lambda: None,  # the page reruns
     )
 
 
@@ -104,22 +101,16 @@ class _Asked:
 def _spec(content: str, side: Side, _asked: _Asked) -> str:
     del content  # part of the key only
     figure = _asked.card.figure(side)
+    # Colours, words and lines are sent in single precision: a screen shows no more of them. Not
+    # marks: one at the end of an axis would lie a hair beyond it, and not be drawn.
     for trace in figure.data:
-        _shorten(trace)
+        places = ("x", "y") if trace.type == "scatter" and trace.mode == "lines" else ()
+        for column in ("z", "customdata", *places):
+            values = trace[column] if column in trace else None  # noqa: SIM401  no mapping
+            if isinstance(values, np.ndarray) and values.dtype == np.float64:
+                trace[column] = values.astype(np.float32)
     text: str = plotly.io.to_json(figure, validate=False)
     return text
-
-
-def _shorten(trace: "BaseTraceType") -> None:
-    """Have colours, words and lines sent in single precision: a screen shows no more of them.
-
-    Not marks: one at the end of an axis would lie a hair beyond it, and not be drawn.
-    """
-    places = ("x", "y") if trace.type == "scatter" and trace.mode == "lines" else ()
-    for column in ("z", "customdata", *places):
-        values = trace[column] if column in trace else None  # noqa: SIM401  no mapping
-        if isinstance(values, np.ndarray) and values.dtype == np.float64:
-            trace[column] = values.astype(np.float32)
 
 
 def picked(key: str) -> Points:
@@ -129,7 +120,3 @@ def picked(key: str) -> Points:
     if not chosen or chosen["generation"] != state.generation():
         return []
     return list(chosen["points"])
-
-
-def _noted() -> None:
-    """Take note of a click: the page reruns."""

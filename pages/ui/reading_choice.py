@@ -1,5 +1,7 @@
 """The readings between which a file does not decide, side by side, for the user to pick one."""
 
+from collections import Counter
+
 import streamlit as st
 
 from core.errors import AuditError, sentence
@@ -31,20 +33,15 @@ def kind(inspection: Inspection) -> None:
 
 def preview(inspection: Inspection, key: str) -> None:
     """Draw the first rows of a file as they stand in it."""
-    rows = [dict(zip(_unique(inspection.header), row, strict=True)) for row in inspection.rows]
+    # A name that was there before has a number behind it
+    counts, heads = Counter[str](), list[str]()
+    for name in inspection.header:
+        counts[name] += 1
+        heads.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    rows = [dict(zip(heads, row, strict=True)) for row in inspection.rows]
     if rows:
         widgets.caption("The first rows of the file")
         st.dataframe(rows, hide_index=True, key=key, width="stretch")
-
-
-def _unique(names: tuple[str, ...]) -> list[str]:
-    """Return the names with a number behind each that was there before."""
-    counts: dict[str, int] = {}
-    out = []
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-        out.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
-    return out
 
 
 def question(refusal: AuditError, inspection: Inspection | None = None) -> None:

@@ -70,9 +70,18 @@ def draw(
 
     `captions` are plain text.
     """
-    if of_texts(opened):
-        return _draw_texts(key, opened, predictions, rows, captions)
     chosen, ids = [int(row) for row in rows], predictions.row_ids
+    if of_texts(opened):
+        named = {"config": opened, "row_ids": [ids[row] for row in chosen]}
+        reading = inference.query(key, "texts", named, "Reading the texts.")
+        if reading.error is not None:  # its remedy may name a path
+            widgets.caption(f"No texts: {reading.error.what}.")
+            return False
+        texts = reading.wait()
+        if texts is not None:
+            with st.container(key=key):
+                html_macros.draw("texts", list(zip(captions, texts.values["texts"], strict=False)))
+        return True
     question = {
         "config": opened,
         "split": split,
@@ -96,25 +105,4 @@ def draw(
                 large = image.repeat(times, axis=1).repeat(times, axis=2)
                 enlarged = np.broadcast_to(large, (3, *large.shape[1:])).transpose(1, 2, 0)
                 st.image(enlarged, caption=esc(caption), alt="", width=SIDE)
-    return True
-
-
-def _draw_texts(
-    key: str,
-    opened: JsonObject,
-    predictions: Predictions,
-    rows: Sequence[int],
-    captions: Iterable[str],
-) -> bool:
-    """Draw rows as texts, once they are read; return whether they can be."""
-    ids = predictions.row_ids
-    question = {"config": opened, "row_ids": [ids[int(row)] for row in rows]}
-    task = inference.query(key, "texts", question, "Reading the texts.")
-    if task.error is not None:  # its remedy may name a path
-        widgets.caption(f"No texts: {task.error.what}.")
-        return False
-    answer = task.wait()
-    if answer is not None:
-        with st.container(key=key):
-            html_macros.draw("texts", list(zip(captions, answer.values["texts"], strict=False)))
     return True

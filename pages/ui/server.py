@@ -223,7 +223,10 @@ class Guard:
             stranger = PlainTextResponse("This server has another name.", 421, ENDS)
             await stranger(scope, receive, send)
             return
-        if _has_too_many_cookies(scope):
+        # With more cookies no websocket would come about; old ones go with the answer
+        line = f"Cookie: {(headers := Headers(scope=scope)).get('cookie', '')}\r\n"
+        opens = "text/html" in headers.get("accept", "")
+        if opens and len(line) > MAX_LINE_LENGTH and not OLD_COOKIE.search(line):
             await PlainTextResponse(TOO_MANY_COOKIES, 431, ENDS)(scope, receive, send)
             return
         upload = UPLOAD.search(scope["path"])
@@ -563,13 +566,6 @@ def _noting_failure(send: Send) -> Send:
         await send(message)
 
     return sent
-
-
-def _has_too_many_cookies(scope: Scope) -> bool:
-    """Whether a page is asked for with more cookies than its websocket could come about with."""
-    line = f"Cookie: {(headers := Headers(scope=scope)).get('cookie', '')}\r\n"
-    old = OLD_COOKIE.search(line)  # which go with the answer
-    return len(line) > MAX_LINE_LENGTH and "text/html" in headers.get("accept", "") and not old
 
 
 def _without_old_cookies(scope: Scope, send: Send) -> Send:

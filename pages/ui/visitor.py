@@ -168,7 +168,10 @@ def of_claims(claims: Claims) -> tuple[Login, dict[str, str]]:
     # Without it, long ago; a clock that is ahead makes no login longer.
     at = float(min(issued, time.time())) if isinstance(issued, int | float) else 0.0
     login = Login(user, "" if role is None else role.name, tuple(groups), at)
-    return login, {user: _name(claims, user), **groups}
+    # What pages call the user; addresses are not names
+    called = (claims.get(key) for key in ("name", "preferred_username", "nickname"))
+    fit = [text.strip() for text in _texts([*called]) if text.strip() and "@" not in text]
+    return login, {user: fit[0] if fit else _nameless(user), **groups}
 
 
 def _claim(claims: Claims, path: str) -> object:
@@ -184,13 +187,6 @@ def _claim(claims: Claims, path: str) -> object:
 def _texts(value: object) -> list[str]:
     values = value if isinstance(value, list | tuple) else [value]
     return [text for text in values if isinstance(text, str) and text]
-
-
-def _name(claims: Claims, user: str) -> str:
-    """Return what a user is called on pages; addresses are not names."""
-    names = (claims.get(key) for key in ("name", "preferred_username", "nickname"))
-    fit = [name for name in names if isinstance(name, str) and name.strip() and "@" not in name]
-    return fit[0].strip() if fit else _nameless(user)
 
 
 def _nameless(user: str) -> str:

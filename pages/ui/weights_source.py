@@ -6,6 +6,7 @@ opens weights has a slot of its own for them; that of the page Evaluate is the d
 
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -170,17 +171,15 @@ def weights_of(jobs: LocalJobs, job: Job) -> tuple[Path, str]:
 
 def trainings(jobs: LocalJobs, listed: list[Job]) -> list[Job]:
     """Return the finished trainings whose weights are still there, the newest first."""
-    finished = [job for job in listed if job.kind == TRAIN and job.run]
-    kept = [job for job in finished if any(jobs.folder(job.id).checkpoints.glob("epoch-*.pt"))]
-    return [job for job in kept if _of_images(jobs, job)]
-
-
-def _of_images(jobs: LocalJobs, job: Job) -> bool:
-    """Whether a training is of images; one that cannot be read says so once it is chosen."""
-    try:
-        return not jobs.config(job.id).of_texts
-    except AuditError:
-        return True
+    trained = []
+    for job in listed:
+        finished = job.kind == TRAIN and job.run
+        if finished and any(jobs.folder(job.id).checkpoints.glob("epoch-*.pt")):
+            with suppress(AuditError):  # one that cannot be read says so once it is chosen
+                if jobs.config(job.id).of_texts:
+                    continue
+            trained.append(job)
+    return trained
 
 
 def settle(slot: str = EVALUATE_SLOT) -> None:

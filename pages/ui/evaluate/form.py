@@ -118,13 +118,10 @@ def _keep(setting: str, reading: PicturesReading) -> None:
 
 
 def _stop(intake: Intake[PicturesReading]) -> None:
-    for reading in list(intake.readings):
-        reading.future.add_done_callback(partial(_remove_of, reading.folder))
+    now = intake.reading
     intake.stop()
-
-
-def _remove_of(folder: Path, _: object) -> None:
-    scratch.remove(folder)
+    if now is not None:
+        now.future.add_done_callback(lambda _: scratch.remove(now.folder))
 
 
 def _remove(setting: str) -> None:

@@ -40,7 +40,22 @@ def draw(jobs: LocalJobs, opened: OpenedWeights) -> None:
         task = inference.query("evaluate.trying", "trying", question, text, program=program)
         answer = task.draw()
         if answer is not None:  # of the settings as they stand
-            _draw_trial(config, answer)
+            even = 0.5 if config.preprocessing.gives_probabilities else 0.0
+            arrays, class_names = answer.arrays, answer.values["class_names"]
+            verdict = trial(arrays["scores"], arrays["labels"], class_names, even=even)
+            other = form.other_size() if verdict.guessed else None
+            if verdict.guessed:
+                advice = f"{verdict.text} {verdict.advice} {verdict.few}".strip()
+                widgets.caveat("No better than guessing", advice)
+            else:
+                st.markdown(f":material/check_circle: {verdict.text} {verdict.few}")
+            if other is not None:
+                st.button(
+                    f"Use images of {other[0]} x {other[1]}",
+                    key="evaluate.other_size",
+                    on_click=form.change_size,
+                    args=(other,),
+                )
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate.actions"):
         st.button(
             "Run on the images" if state.plain() else "Evaluate",
@@ -59,23 +74,3 @@ def draw(jobs: LocalJobs, opened: OpenedWeights) -> None:
                 disabled=task.running,
                 help="Checks in seconds whether it beats guessing. Nothing is kept.",
             )
-
-
-def _draw_trial(config: EvaluationConfig, answer: Answer) -> None:
-    even = 0.5 if config.preprocessing.gives_probabilities else 0.0
-    names = answer.values["class_names"]
-    verdict = trial(answer.arrays["scores"], answer.arrays["labels"], names, even=even)
-    if not verdict.guessed:
-        st.markdown(f":material/check_circle: {verdict.text} {verdict.few}")
-        return
-    widgets.caveat(
-        "No better than guessing", f"{verdict.text} {verdict.advice} {verdict.few}".strip()
-    )
-    other = form.other_size()
-    if other is not None:
-        st.button(
-            f"Use images of {other[0]} x {other[1]}",
-            key="evaluate.other_size",
-            on_click=form.change_size,
-            args=(other,),
-        )

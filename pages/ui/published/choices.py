@@ -52,7 +52,7 @@ def filters(words: PublishedWords) -> Filters:
             key="widget.loss",
             format_func=METHODS.__getitem__,
             placeholder="All",
-            on_change=_keep_methods,
+            on_change=lambda: state.remember("loss", ",".join(st.session_state["widget.loss"]), ""),
             width=2 * WIDTH,
         )
     return Filters(
@@ -70,14 +70,6 @@ def _select(label: str, name: str, options: Mapping[str, str], default: str) -> 
     every = {**options, ALL: "All"}
     value = controls.select(label, name, every, default, width=WIDTH)
     return "" if value == ALL else value
-
-
-def _keep_methods() -> None:
-    chosen = st.session_state["widget.loss"]
-    if chosen:
-        st.query_params["loss"] = ",".join(chosen)
-    else:
-        st.query_params.pop("loss", None)
 
 
 def clear() -> None:

@@ -38,16 +38,16 @@ def draw(filters: Filters) -> None:
             (row.paper, row.table): f"{PAPERS[row.paper]}, table {row.table}" for row in shown
         }
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            table = st.selectbox(
+            chosen = st.selectbox(
                 "Table",
                 list(tables),
                 key="published.table",
                 format_func=tables.__getitem__,
                 width=300,
             )
-            there = published(paper=table[0], table=table[1]) if table else ()
+            there = published(paper=chosen[0], table=chosen[1]) if chosen else ()
             places = {place_of(row): " · ".join(_names(row)) for row in there}
-            chosen = st.multiselect(
+            picked = st.multiselect(
                 "Rows",
                 list(places),
                 key="published.rows",
@@ -55,8 +55,37 @@ def draw(filters: Filters) -> None:
                 placeholder="All of the table",
                 width=420,
             )
-        rows = [row for row in there if not chosen or place_of(row) in chosen]
-        _results(rows, {} if off else _training(rows))
+        rows = [row for row in there if not picked or place_of(row) in picked]
+        own: JsonObject = {} if off else _training(rows)
+        if not st.toggle("My results in this table", key="published.results"):
+            return
+        # The table in its own layout, with what was trained here: with other settings than the
+        # paper's the runs of these, which do not reproduce it
+        numbers_here, ids = cache.repeated(rows, own)
+        for run_id in ids:
+            visitor.note(run_id)
+        table = reproduced_table(rows, numbers_here)
+        widgets.table(table, key="table.reproduced")
+        as_printed = [settings for row in rows if (settings := printed_settings(row))]
+        note = "Mean ± sample deviation over seeds, of runs with the settings of the paper"
+        if any(recipe(settings | own) != recipe(settings) for settings in as_printed):
+            other = [MODELS[own["model"]].label] if "model" in own else []
+            if n := own.get("epochs"):
+                other.append(f"{n} epoch{'s' if n > 1 else ''}")
+            note += f" but {' and '.join(other)}. They do not reproduce it"
+        widgets.caption(f"{note}. {fitted_as(rows)}".strip())
+        codes = {notice.code for run_id in ids for notice in runs.look_up(run_id).notices}
+        if NoticeCode.REENCODED in codes:
+            widgets.caption("Some of these runs saw JPEGs in place of the published pixels.")
+        with st.container(horizontal=True):
+            widgets.save(table, "reproduced")
+            widgets.download(
+                "LaTeX",
+                lambda: latex_table(table),
+                "candor_reproduced.tex",
+                "application/x-tex",
+                key="tex.reproduced",
+            )
 
 
 def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
@@ -137,40 +166,6 @@ def _vectors(rows: Sequence[PublishedNumber]) -> dict[str, str]:
         for file in files
     }
     return {file: path for file, path in paths.items() if path}
-
-
-def _results(rows: Sequence[PublishedNumber], own: JsonObject) -> None:
-    """Draw the table in its own layout, with what was trained here, once that is asked for.
-
-    With other settings than the paper's it shows the runs of these, which do not reproduce it.
-    """
-    if not st.toggle("My results in this table", key="published.results"):
-        return
-    numbers_here, ids = cache.repeated(rows, own)
-    for run_id in ids:
-        visitor.note(run_id)
-    table = reproduced_table(rows, numbers_here)
-    widgets.table(table, key="table.reproduced")
-    as_printed = [settings for row in rows if (settings := printed_settings(row))]
-    note = "Mean ± sample deviation over seeds, of runs with the settings of the paper"
-    if any(recipe(settings | own) != recipe(settings) for settings in as_printed):
-        other = [MODELS[own["model"]].label] if "model" in own else []
-        if n := own.get("epochs"):
-            other.append(f"{n} epoch{'s' if n > 1 else ''}")
-        note += f" but {' and '.join(other)}. They do not reproduce it"
-    widgets.caption(f"{note}. {fitted_as(rows)}".strip())
-    codes = {notice.code for run_id in ids for notice in runs.look_up(run_id).notices}
-    if NoticeCode.REENCODED in codes:
-        widgets.caption("Some of these runs saw JPEGs in place of the published pixels.")
-    with st.container(horizontal=True):
-        widgets.save(table, "reproduced")
-        widgets.download(
-            "LaTeX",
-            lambda: latex_table(table),
-            "candor_reproduced.tex",
-            "application/x-tex",
-            key="tex.reproduced",
-        )
 
 
 def _names(row: PublishedNumber) -> tuple[str, str, str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import streamlit as st
@@ -94,7 +93,8 @@ def draw(run: cache.Run, split: str) -> None:
 
 def settle(run: cache.Run, split: str) -> None:
     """Bring votes that were read to the rows of the run, and open it with them."""
-    INTAKE.settle(partial(_keep, run, split))
+    classes = st.session_state.get("votes.classes") or None
+    INTAKE.settle(lambda reading: _attach(run, split, reading.result(), classes))
 
 
 def _take(file: SealedFile) -> None:
@@ -102,10 +102,6 @@ def _take(file: SealedFile) -> None:
 
     st.session_state.pop(ASKED, None)
     INTAKE.start(FileReading.of(sandbox.read_votes, file))
-
-
-def _keep(run: cache.Run, split: str, reading: "FileReading[VoteFile]") -> None:
-    _attach(run, split, reading.result(), st.session_state.get("votes.classes") or None)
 
 
 def _attach(run: cache.Run, split: str, file: "VoteFile", classes: str | None) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 import streamlit as st
@@ -114,22 +115,21 @@ def _load() -> None:
         return
     st.session_state[LOADS] = count + 1
     data = file.getvalue()
+    refused: UsageError | None = None
     server.drop_bytes(file)
-    try:
-        form.fill(from_json(_parsed(file.name, data)))
-    except UsageError as error:
-        st.session_state[NOT_LOADED] = error
-
-
-def _parsed(name: str, data: bytes) -> object:
     if len(data) > MAX_CONFIG_BYTES:
-        what = f"{name} has {len(data)} bytes"
-        raise UsageError("SETTING", what, f"a config has at most {MAX_CONFIG_BYTES}")
-    try:
-        return parse_json(data)
-    except JsonError as error:
-        remedy = "give a JSON object, each key once"
-        raise UsageError("SETTING", f"{name} {error}", remedy) from error
+        what = f"{file.name} has {len(data)} bytes"
+        refused = UsageError("SETTING", what, f"a config has at most {MAX_CONFIG_BYTES}")
+    else:
+        try:
+            form.fill(from_json(parse_json(data)))
+        except JsonError as error:
+            remedy = "give a JSON object, each key once"
+            refused = UsageError("SETTING", f"{file.name} {error}", remedy)
+        except UsageError as error:
+            refused = error
+    if refused is not None:
+        st.session_state[NOT_LOADED] = refused
 
 
 def earlier(jobs: LocalJobs, configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
@@ -137,10 +137,15 @@ def earlier(jobs: LocalJobs, configs: Sequence[TrainConfig], listed: Sequence[Jo
     if not configs:
         return
     config = configs[0]
-    same = (
-        candidate for candidate in listed if candidate.digest == config.digest and candidate.run
-    )
-    job = next((candidate for candidate in same if _stands(jobs, candidate, config)), None)
+    job: Job | None = None
+    for candidate in listed:
+        if job is None and candidate.digest == config.digest and candidate.run:
+            with suppress(AuditError):  # its run or its folder is gone
+                cache.find(candidate.run)
+                before = jobs.config(candidate.id)
+                # Data that need a folder may be other data in another one
+                same = before.data_root == config.data_root
+                job = candidate if same or not data_entry(config.data).needs_root else None
     if job is None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="train.known"):
@@ -151,13 +156,3 @@ def earlier(jobs: LocalJobs, configs: Sequence[TrainConfig], listed: Sequence[Jo
             icon=":material/check_circle:",
             query_params={"job": job.id},
         )
-
-
-def _stands(jobs: LocalJobs, job: Job, config: TrainConfig) -> bool:
-    """Whether a job has trained on the same folder, where its data need one, and left its run."""
-    try:
-        cache.find(job.run)
-        before = jobs.config(job.id)
-    except AuditError:
-        return False
-    return not data_entry(config.data).needs_root or before.data_root == config.data_root
