@@ -101,7 +101,6 @@ def test_parts_that_draw_themselves_anew_are_waited_for(server):
     assert LOOKING not in headline
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("acts", "cut", "megabytes", "n_rounds"),
     [
