@@ -184,9 +184,8 @@ TEXT_DATA: Final[dict[str, DataEntry]] = {
     ),
     "sst_binary": _texts(
         "SST, two classes",
-        "The parse trees of 9,613 sentences of film reviews, positive or negative, in train.txt, "
-        "dev.txt and test.txt; about 258,000 phrases of 6,920 of them, neutral ones too, are "
-        "trained on.",
+        "9,613 parsed sentences of film reviews, positive or negative, in train.txt, dev.txt and "
+        "test.txt; all phrases of 6,920 of them, about 258,000, are trained on.",
         "Socher et al. 2013, Stanford Sentiment Treebank",
         sizes=_sizes(258_000, 872, 1_821),
         needs_root=True,
