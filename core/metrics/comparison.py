@@ -16,7 +16,7 @@ from core.metrics.human.errors import DISTANCE, distance
 from core.metrics.paired import PAIRED, Difference, MetricDraws, difference, draws
 from core.metrics.records import Audit, Score
 from core.metrics.suite import audit
-from core.predictions import Predictions, SamplingDesign, Task
+from core.predictions import Predictions, Task
 
 
 def every_pair_level(draws: Sequence[Float], level: float) -> float:
@@ -90,16 +90,17 @@ class ComparedRows:
     @classmethod
     def of(cls, predictions: Predictions) -> "ComparedRows":
         """Return the digests of a split's labels and row ids."""
-        ids = predictions.row_ids
+        ids, extents = predictions.row_ids, ""
+        if not predictions.extents.independent:  # an empty text for what there is not
+            columns = predictions.extents
+            extents = digest(*("" if c is None else c.astype(np.float64) for c in columns))
         return cls(
             n=predictions.n,
             labels=digest(predictions.labels),
             ids=digest(*ids) if ids else "",
             claim=CLAIMS.get(predictions.task, ANSWERS),
             names=predictions.class_names,
-            extents=""
-            if predictions.extents.independent
-            else digest(*_columns(predictions.extents)),
+            extents=extents,
             votes="" if predictions.votes is None else digest(predictions.votes.of_row),
         )
 
@@ -120,11 +121,6 @@ def _sketch(predictions: Predictions) -> tuple[float, ...]:
             stated = predictions.probabilities(rows) @ of_class
         sketch += stated @ rng.normal(size=(stated.size, SKETCHED))
     return tuple((sketch / predictions.n).tolist())
-
-
-def _columns(extents: SamplingDesign) -> list[Float | str]:
-    """Return groups and weights in their order, with an empty text for what there is not."""
-    return ["" if column is None else column.astype(np.float64) for column in extents]
 
 
 @dataclass(frozen=True)
@@ -288,10 +284,10 @@ def _comparison(
         other_votes = run.rows.votes != runs[reference].rows.votes
         differences.append(
             {
-                metric: _other_votes(run, levels[metric])
-                if metric == DISTANCE and other_votes
-                else difference(run.draws[metric], base[metric], levels[metric])
-                for metric in alike
+                m: Difference(m, None, None, None, levels[m], run.rows.n, {}, OTHER_VOTES)
+                if m == DISTANCE and other_votes
+                else difference(run.draws[m], base[m], levels[m])
+                for m in alike
             }
         )
     leaders = {} if reason else {m: _leader(_known(runs, m), m, levels) for m in RANKED}
@@ -349,10 +345,6 @@ def _same(run: Compared, other: Compared) -> bool:
         return False
     scatter = max(float(np.sqrt(np.mean((own - others) ** 2))) for own, others in pairs)
     return bool(scatter * run.rows.n**0.5 < SAME)
-
-
-def _other_votes(run: Compared, level: float) -> Difference:
-    return Difference(DISTANCE, None, None, None, level, run.rows.n, {}, OTHER_VOTES)
 
 
 def _known(runs: Sequence[Compared], metric: str) -> dict[int, MetricDraws]:

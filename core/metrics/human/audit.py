@@ -38,7 +38,7 @@ from core.metrics.human.records import (
 from core.metrics.intervals import basic, quantile, units, wilson
 from core.metrics.records import Gap
 from core.metrics.resampled import resampled_counts
-from core.predictions import Predictions, SamplingDesign, Votes
+from core.predictions import Predictions, SamplingDesign
 
 GROUPS = 10  # of rows, by how much people disagree
 HEAVY_ROWS = 100_000  # from which fewer resamples are drawn
@@ -120,11 +120,18 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
     if not weights.any():
         what = "Every row with votes has weight 0"
         raise Refused("VOTES", what, "give votes for rows that count")
-    known, unknown = None, _unknown(votes)
+    # Floors are those of a model that knew the true shares, by as many votes as were counted
+    known, unknown = None, NOT_COUNTED
+    if votes.counted:
+        unknown = ONE_VOTE if votes.totals.max() < 2.0 else ""
     if not unknown:
         known = knowing(votes.of_row, some.log_probabilities(), weights, config.seed)
     means = _Means.of(judged, weights, some.extents)
     draws = means.draws(config)
+    floors, level = known or unknown, config.level
+    scores = {name: _mean_score(name, means, draws, floors, level) for name in NUMBERS}
+    scores["soft_nll"] = replace(scores["soft_nll"], floor=means.value("entropy"))
+    scores["ece_votes"] = _ece_score(judged, means, draws, config)
     totals = votes.totals if votes.counted else None
     most = votes.of_row == votes.of_row.max(axis=1, keepdims=True)
     gap = means.value("gap")
@@ -133,18 +140,18 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
         n=some.n,
         n_rows=predictions.n,
         n_classes=predictions.n_classes,
-        level=config.level,
+        level=level,
         least=None if totals is None else float(totals.min()),
         mean=None if totals is None else float(totals.mean()),
         most=None if totals is None else float(totals.max()),
         tied=int(np.count_nonzero(most.sum(axis=1) > 1)),
         confidence=means.value("confidence"),
         agreement=means.value("agreement"),
-        direction=Gap(gap, *_gap_ends(means, draws, "", config.level)),
-        scores=_scores(judged, means, draws, known or unknown, config),
+        direction=Gap(gap, *_gap_ends(means, draws, "", level)),
+        scores=scores,
         known_nll=None if known is None else float(known.soft_nll.mean()),
-        bins=_bins(means, draws, config.level),
-        disagreement=_disagreement(means, draws, known, config.level),
+        bins=_bins(means, draws, level),
+        disagreement=_disagreement(means, draws, known, level),
         by_majority=by_majority(votes.of_row, some.labels),
     )
 
@@ -258,22 +265,6 @@ def disagreement_groups(entropy: Float, weights: Float) -> Int:
     return np.unique(group, return_inverse=True)[1][place].astype(np.int64)
 
 
-def _scores(
-    judged: JudgedRows, means: _Means, draws: _Draws, known: Knowing | str, config: AuditConfig
-) -> dict[str, HumanScore]:
-    scores = {name: _mean_score(name, means, draws, known, config.level) for name in NUMBERS}
-    scores["soft_nll"] = replace(scores["soft_nll"], floor=means.value("entropy"))
-    scores["ece_votes"] = _ece_score(judged, means, draws, config)
-    return scores
-
-
-def _unknown(votes: Votes) -> str:
-    """Return why there are no floors; empty where there are."""
-    if not votes.counted:
-        return NOT_COUNTED
-    return ONE_VOTE if votes.totals.max() < 2.0 else ""
-
-
 def _mean_score(
     name: str, means: _Means, draws: _Draws, known: Knowing | str, level: float
 ) -> HumanScore:
@@ -384,6 +375,13 @@ def _disagreement(
     def of(name: str) -> Float:
         return np.array([means.within(part, means.column(name)) for part in parts])
 
+    gaps = np.full(len(parts), np.nan)  # of a model that knew the true shares
+    for i, part in enumerate(parts if known else ()):
+        assert known is not None
+        weights = (means.weights * means.column(part))[known.rows]
+        if weights.any():
+            gaps[i] = weights @ known.row_gap / weights.sum()
+
     return Disagreement(
         entropy=of("entropy"),
         count=np.array([means.column(part).sum() for part in parts]).astype(np.int64),
@@ -392,12 +390,5 @@ def _disagreement(
         gap=of("gap"),
         low=np.array([low for low, _ in ends]),
         high=np.array([high for _, high in ends]),
-        known=np.array([_known_gap(means, part, known) for part in parts]),
+        known=gaps,
     )
-
-
-def _known_gap(means: _Means, part: str, known: Knowing | None) -> float:
-    if known is None:
-        return float("nan")
-    weights = (means.weights * means.column(part))[known.rows]
-    return float(weights @ known.row_gap / weights.sum()) if weights.any() else float("nan")
