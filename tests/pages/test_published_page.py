@@ -24,6 +24,8 @@ from pages.ui.published.choices import FIRST_RUN
 from tests.core.library.builders import small_history
 from tests.pages.seen import fine, html, opened, said, table, until
 
+PIXELS = (NoticeCode.REENCODED, NoticeCode.CHANGED_FILES)  # said of other ones than published
+
 
 @pytest.fixture
 def page(home):
@@ -142,7 +144,7 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home):
             kind="train",
             tables=Tables(small_history()),
             run_id=name.split()[0].lower(),
-            notices=[Notice(NoticeCode.REENCODED, "JPEGs")] if "epochs" in settings else [],
+            notices=[Notice(code, "so") for code in PIXELS] if "epochs" in settings else [],
         )
 
     keep("Tried FLSD", epochs=2, model="small_cnn")
@@ -184,6 +186,7 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     assert here == f"{100 * metrics['ece']['value']:.2f} (n = 1)"
     assert "over seeds, of runs with the settings of the paper. Fitted" in said(test)
     assert "saw JPEGs" not in said(test)
+    assert "Some of these runs read" not in said(test)
     test.selectbox(key="published.own_network").set_value("small_cnn").run()
     (fold,) = [fold for fold in test.expander if fold.label.startswith("Train a table")]
     assert fold.dataframe[0].value["ECE, equal width, as trained: here"].item() == MISSING
@@ -192,6 +195,7 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     assert fold.dataframe[0].value["ECE, equal width, as trained: here"].item() == here
     assert "of the paper but Small CNN and 2 epochs. They do not reproduce it." in said(test)
     assert "saw JPEGs" in said(test)
+    assert "read files that are not the published ones" in said(test)
 
 
 def test_a_table_is_trained_with_the_papers_recipe_at_once(page):

@@ -77,6 +77,8 @@ def draw(filters: Filters) -> None:
         codes = {notice.code for run_id in ids for notice in runs.look_up(run_id).notices}
         if NoticeCode.REENCODED in codes:
             widgets.caption("Some of these runs saw JPEGs in place of the published pixels.")
+        if NoticeCode.CHANGED_FILES in codes:
+            widgets.caption("Some of these runs read files that are not the published ones.")
         with st.container(horizontal=True):
             widgets.save(table, "reproduced")
             widgets.download(
