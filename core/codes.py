@@ -56,6 +56,7 @@ class NoticeCode(_Code):
     FILES_SKIPPED = auto()
     TEXT_EMPTY = auto()
     WORDS_MISSING = auto()
+    PRETRAINED = auto()
     VAL_AS_TEST = auto()
     IMAGENET_MOMENTS = auto()
     REENCODED = auto()

@@ -35,6 +35,7 @@ MODELS: Final = {
     "text_cnn_released": "gp_cnn",
     "text_cnn": "gp_cnn",
     "tree_lstm": "tree_lstm",
+    "bert": "bert_base_uncased",
 }
 IMAGENET_CLASSES: Final = (1_000, "n01440764", "n15075141")  # how many, the first and the last
 OF_IMAGENET: Final = {"torchvision:resnet50": "resnet50", "torchvision:densenet121": "densenet121"}

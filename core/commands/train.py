@@ -97,8 +97,9 @@ def _train(arguments: argparse.Namespace) -> int:
         remedy = "give a JSON object, each key once"
         raise UsageError("SETTING", f"{path.name} {error}", remedy) from error
     config = from_json(settings)
-    if config.data_root:  # the trainer runs in another folder
-        config = replace(config, data_root=str(Path(config.data_root).expanduser().absolute()))
+    embeddings, bert = _absolute(config.text.embeddings), _absolute(config.text.bert)
+    text = replace(config.text, embeddings=embeddings, bert=bert)
+    config = replace(config, data_root=_absolute(config.data_root), text=text)
     configs: tuple[TrainConfig, ...] = (config,)
     several = bool(arguments.sweep) or arguments.seeds is not None
     if several:
@@ -115,6 +116,11 @@ def _train(arguments: argparse.Namespace) -> int:
     if arguments.wait:
         return wait_for(jobs, submitted[0], arguments.json)
     return report(submitted[0], arguments.json)
+
+
+def _absolute(path: str | None) -> str | None:
+    """Return a path as it is elsewhere: the trainer runs in another folder."""
+    return path and str(Path(path).expanduser().absolute())
 
 
 def _report_several(

@@ -204,6 +204,7 @@ PUBLIC: Final[dict[str, PublicEntry]] = {
 OURS: Final[dict[str, ModelEntry]] = {**MODELS, **PUBLIC}  # that Candor makes itself
 
 TREE_LSTM: Final = "tree_lstm"
+BERT: Final = "bert"  # its sizes, vocabulary and first weights come from a folder
 # Networks that read texts, of 20,000 words in 100 numbers each and 20 classes.
 TEXT_MODELS: Final[dict[str, ModelEntry]] = {
     "text_cnn": ModelEntry(
@@ -232,6 +233,13 @@ TEXT_MODELS: Final[dict[str, ModelEntry]] = {
         "the trees of SST.",
         "Tai et al. 2015, binary constituency trees",
         2.3,
+    ),
+    BERT: ModelEntry(
+        "BERT",
+        "Twelve layers of attention over pieces of words, pretrained on other texts, and one new "
+        "linear layer; the weights come from a folder, and a GPU is needed.",
+        "Devlin et al. 2019; Ghosh et al. 2022, appendix D",
+        109.5,
     ),
 }
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from core.arrays import Int
-from core.models.catalogue import TREE_LSTM, checked_text_model
+from core.models.catalogue import TREE_LSTM
 
 PADDING: Final = 0  # the number behind the end of a text; it never changes an answer
 JOIN: Final = 2  # the number that joins the two phrases before it, in texts that are trees
@@ -62,7 +62,7 @@ class TextCnn(nn.Module):
 
     def forward(self, numbers: Tensor) -> Tensor:
         """Return logits (N, K) of texts (N, length) int64."""
-        order, groups = _by_length(numbers)
+        order, groups = by_length(numbers)
         words = self.embedding(torch.cat([group.flatten() for group in groups]))
         parts = words.split([group.numel() for group in groups])
         strongest = torch.cat(
@@ -209,16 +209,11 @@ def build_text(name: str, *, n_words: int, dimension: int, n_outputs: int) -> nn
     Parameters
     ----------
     name : str
-        One of `catalogue.TEXT_MODELS`.
+        One of `FORMS`.
     n_words, dimension, n_outputs : int
         As of `TextCnn`.
-
-    Raises
-    ------
-    UsageError
-        SETTING: an unknown network.
     """
-    return FORMS[checked_text_model(name)](n_words, dimension, n_outputs)
+    return FORMS[name](n_words, dimension, n_outputs)
 
 
 @torch.no_grad()
@@ -293,7 +288,7 @@ def _levels(numbers: Int) -> tuple[Int, list[Int], Int]:
     return words, levels, place[last]
 
 
-def _by_length(numbers: Tensor) -> tuple[Tensor, list[Tensor]]:
+def by_length(numbers: Tensor) -> tuple[Tensor, list[Tensor]]:
     """Return the order of the rows by length, and the numbers in it, cut into groups."""
     if numbers.device.type != "cpu":
         return torch.arange(len(numbers), device=numbers.device), [numbers]

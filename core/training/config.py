@@ -16,6 +16,7 @@ from core.errors import Notice, UsageError
 from core.fields import Field, JsonObject, is_path
 from core.losses.catalogue import LOSSES, REDUCTIONS, checked
 from core.models.catalogue import (
+    BERT,
     MODELS,
     ONNX,
     PUBLIC,
@@ -54,8 +55,8 @@ LATER: Final[JsonObject] = {
 }
 NOT_DECIDING: Final = frozenset({"name", "data_root", "checkpoint_every", "changed_files"})
 LATER_OPTIMIZER: Final[JsonObject] = {"vectors_lr": None}
-LATER_SCHEDULE: Final[JsonObject] = {"patience": 5}
-LATER_TEXT: Final[JsonObject] = {"taken": FIRST}
+LATER_SCHEDULE: Final[JsonObject] = {"patience": 5, "warmup": 0.0}
+LATER_TEXT: Final[JsonObject] = {"taken": FIRST, "test_length": None, "bert": None}
 MAX_NAME, MAX_BATCH = 300, 65_536
 ChangedFiles = Annotated[
     bool, Field("Changed CIFAR files", "Read although their MD5 sums are not the published ones.")
@@ -117,6 +118,7 @@ class ScheduleConfig:
                 "step": "Steps",
                 "cosine": "Cosine",
                 "plateau": "Plateau",
+                "linear": "Linear",
                 "constant": "Constant",
             },
         ),
@@ -150,12 +152,28 @@ class ScheduleConfig:
             high=10_000,
         ),
     ] = 5
+    warmup: Annotated[
+        float,
+        Field(
+            "Warm-up",
+            "Epochs, or a share of one, in which a linear rate rises from 0 before it falls.",
+            low=0,
+            high=10_000,
+            step=0.1,
+        ),
+    ] = 0.0
 
-    def share(self, epoch: int, n_epochs: int) -> float:
-        """Return the rate of an epoch, 0..n_epochs-1, as a share of the first.
+    def share(self, trained: float, n_epochs: int) -> float:
+        """Return the rate after so many epochs, 0 to n_epochs, as a share of the highest.
 
-        A plateau is told by the training as it goes (`core.training.plateau`), not by the epoch.
+        Only a linear one changes within an epoch. A plateau is told by the training as it goes
+        (`core.training.plateau`), not by the epoch.
         """
+        if self.name == "linear":
+            if trained < self.warmup:
+                return trained / self.warmup
+            return (n_epochs - trained) / (n_epochs - self.warmup)
+        epoch = math.floor(trained)
         if self.name == "cosine":
             return 0.5 * (1.0 + math.cos(math.pi * epoch / n_epochs))
         if self.name in {"constant", "plateau"}:
@@ -311,6 +329,9 @@ class TrainConfig:
                 what = f"{self.model} reads trees, and {self.data} holds none"
                 trees = ", ".join(name for name, entry in TEXT_DATA.items() if entry.trees)
                 raise UsageError("SETTING", what, f"use {trees}, or another network")
+            if (self.model == BERT) != (self.text.bert is not None):
+                what = "BERT's folder and the network bert belong together, and one is missing"
+                raise UsageError("SETTING", what, "set model to bert and text.bert to its folder")
             return
         if self.model in TEXT_MODELS:
             what = f"{self.model} reads texts, and {self.data} holds images"
@@ -323,9 +344,9 @@ class TrainConfig:
             what = f"Settings of texts are given, and {self.data} holds images"
             raise UsageError("SETTING", what, f"leave text out, or use {', '.join(TEXT_DATA)}")
 
-    def lr(self, epoch: int) -> float:
-        """Return the learning rate of an epoch, 0..epochs-1."""
-        return self.optimizer.lr * self.schedule.share(epoch, self.epochs)
+    def lr(self, trained: float) -> float:
+        """Return the learning rate after so many epochs, 0 to `epochs`."""
+        return self.optimizer.lr * self.schedule.share(trained, self.epochs)
 
     def n_batches(self, n_rows: int) -> int:
         """Return how many batches so many rows make; a few last rows join the batch before."""

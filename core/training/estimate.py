@@ -219,15 +219,18 @@ def _random_texts(config: TrainConfig) -> "TextDataset":
     import torch
 
     from core.datasets.texts.dataset import TextDataset, TextSplit
+    from core.datasets.texts.pieces import read_pieces
     from core.datasets.texts.words import PADDING, UNKNOWN
     from core.models.texts import JOIN
 
-    known = (PADDING, UNKNOWN, *(str(k) for k in range(config.text.vocabulary)))
-    n_outputs, length = TEXT_OUTPUTS[config.data], config.text.length
-    mean = TEXT_WORDS.get(config.data)
+    text, mean = config.text, TEXT_WORDS.get(config.data)
+    known = (PADDING, UNKNOWN, *(str(k) for k in range(text.vocabulary)))
+    if text.bert is not None:  # its pieces of words are more than words, how many more is not known
+        known, mean = read_pieces(Path(text.bert).expanduser()).pieces, None
+    n_outputs = TEXT_OUTPUTS[config.data]
     generator = torch.Generator().manual_seed(0)
 
-    def part(n: int) -> TextSplit:
+    def part(n: int, length: int) -> TextSplit:
         lengths = np.full(n, length)
         if mean is not None:
             share = (np.arange(n) + 0.5) / n
@@ -243,7 +246,8 @@ def _random_texts(config: TrainConfig) -> "TextDataset":
         labels = torch.arange(n) % n_outputs
         return TextSplit(labels, tuple(str(row) for row in range(n)), numbers, ends)
 
-    train, val, test = (part(n) for n in N_RANDOM)
+    lengths = (text.length, *2 * (text.test_length or text.length,))
+    train, val, test = (part(n, length) for n, length in zip(N_RANDOM, lengths, strict=True))
     return TextDataset(
         name=config.data,
         class_names=tuple(str(k) for k in range(n_outputs)),

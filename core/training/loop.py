@@ -396,8 +396,6 @@ def _epoch(
     order = parts.rows[torch.randperm(len(parts.rows), generator=shared)]
     draws = parts.augmentation(shared)
     parts.loss.epoch_start(parts.epoch, config.epochs)
-    for group in parts.optimizer.param_groups:
-        group["lr"] = parts.lr * group.get("times", 1.0)
     parts.model.train()
     sums, began, paused = Sums.zero(fabric.device), time.monotonic(), 0.0
     updates: list[EpochUpdate] = []
@@ -405,6 +403,8 @@ def _epoch(
     fewest = 2 * fabric.world_size
     batches = batched(order, config.batch_size, config.last_batch, fewest)
     for rows, images in zip(batches, _stored(parts, batches), strict=True):
+        for group in parts.optimizer.param_groups:
+            group["lr"] = parts.lr(sums.n_steps / len(batches)) * group.get("times", 1.0)
         eager = parts.compiled and len(rows) != len(batches[0])  # another size is compiled anew
         with torch.compiler.set_stance("force_eager") if eager else nullcontext():
             _step(parts, rows, images, draws, sums)
@@ -517,7 +517,7 @@ def _record(parts: TrainingSetup, sums: Sums, updates: list[EpochUpdate], logits
     val = answers(scores, parts.targets["val"].cpu().numpy(), parts.data.task)
     claimed = split_scores(log_p_true.ravel(), confidence, correct)
     measured = {
-        "lr": parts.lr,
+        "lr": parts.optimizer.param_groups[0]["lr"],  # of the last step
         "train_loss": float(sums.loss) / sums.n_rows,
         "train_error": 1.0 - float(correct.mean()),
         **{f"train_{key}": value for key, value in claimed.items()},

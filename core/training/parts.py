@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
@@ -21,10 +22,12 @@ from core.codes import NoticeCode
 from core.datasets.base import LabelledRows, SplitDataset
 from core.datasets.catalogue import data_entry
 from core.datasets.texts.dataset import TextDataset
+from core.datasets.texts.pieces import WEIGHTS, read_object
 from core.defaults import VERSION
 from core.errors import Notice, Refused, UsageError
 from core.losses.base import Loss
 from core.losses.build import build as build_loss
+from core.models.bert import load_bert, read_sizes
 from core.models.build import build as build_model
 from core.models.build import input_size, last_layer
 from core.models.texts import build_text, take_vectors
@@ -139,12 +142,11 @@ class TrainingSetup:
     uncompiled: tuple[Notice, ...] = ()
     at_once: int = MOST_AT_ONCE
 
-    @property
-    def lr(self) -> float:
-        """The learning rate of the epoch to come."""
+    def lr(self, share: float) -> float:
+        """Return the learning rate after a share of the epoch to come."""
         config = self.config
         drops = self.plateau.drops if config.schedule.name == "plateau" else 0
-        return config.lr(self.epoch) * config.schedule.factor**drops
+        return config.lr(self.epoch + share) * config.schedule.factor**drops
 
     def note(self, measured: Mapping[str, float]) -> None:
         """Take note of the scores of the epoch that just ended: its loss, and if it is kept."""
@@ -313,6 +315,8 @@ def _network(
 ) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
     """Return the network, and what turns stored rows into its input."""
     if isinstance(data, TextDataset):
+        if config.text.bert is not None:
+            return _bert(config, Path(config.text.bert).expanduser(), data), _as_they_are
         net = build_text(
             config.model,
             n_words=len(data.vocabulary),
@@ -332,6 +336,19 @@ def _network(
         pretrained=config.pretrained,
     )
     return net, Normalise(data.mean, data.std, size, device, middle=shown)
+
+
+def _bert(config: TrainConfig, folder: Path, data: TextDataset) -> nn.Module:
+    """Return the BERT of a folder, where it has places and vectors for all that is read."""
+    sizes = read_sizes(read_object(folder / "config.json"))
+    longest = max(config.text.length, config.text.test_length or 0)
+    if longest > sizes.max_position_embeddings:
+        what = f"{longest} pieces of a text are read, BERT has {sizes.max_position_embeddings}"
+        raise UsageError("SETTING", what, "lower text.length and text.test_length")
+    if len(data.vocabulary) > sizes.vocab_size:
+        what = f"{len(data.vocabulary):,} pieces, and config.json says {sizes.vocab_size:,}"
+        raise Refused("FORMAT_UNKNOWN", what, "give vocab.txt and config.json of one model")
+    return load_bert(folder / WEIGHTS, sizes, len(data.class_names))
 
 
 def _as_they_are(numbers: Tensor) -> Tensor:

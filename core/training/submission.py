@@ -13,7 +13,7 @@ from core.errors import UsageError
 from core.fields import fields_of
 from core.losses.catalogue import LOSSES
 from core.losses.papers import OF_TINY_IMAGENET, losses_of
-from core.models.catalogue import TEXT_MODELS
+from core.models.catalogue import BERT, TEXT_MODELS
 from core.published import PublishedNumber, networks_of
 from core.training.config import OptimizerConfig, TrainConfig, from_json
 
@@ -22,11 +22,10 @@ SEED_DIGITS: Final = 19  # of the largest seed, 2**63 - 1
 NO_FOLDER: Final = "No folder is entered"
 GLOVE: Final = "glove.6B.100d.txt"  # the word vectors that the papers' texts are trained with
 GLOVE_OF: Final = {"sst_binary": "glove.840B.300d.txt"}  # where they are others
+BERT_BASE: Final = "bert-base-uncased"
+NO_BERT: Final = f"The paper begins with {BERT_BASE}, and no folder of it is entered"
 NO_WORDS: Final = "The paper trains with GloVe's word vectors, and no file of them is entered"
 NOT_STATED: Final = "Cannot be trained here, or the paper does not state the settings"
-NOT_READ: Final = {  # what the papers' network needs, by network
-    "bert_base_uncased": "Cannot be trained here: BERT's weights and tokenizer are not read",
-}
 IMPORT: Final = "CANDOR_IMPORT"  # folders that a page may read from, separated as in PATH
 FIRST: Final[dict[str, Any]] = {  # what one click trains; half a minute on two cores
     "data": "digits",
@@ -190,16 +189,20 @@ def printed_settings(row: PublishedNumber) -> dict[str, Any] | None:
     networks = {name: key for key, name in reversed(networks_of(row.dataset).items())}
     losses = losses_of(row.method, row.dataset, row.model)
     preset, network = RECIPE_OF.get(row.dataset), networks.get(row.model)
+    own = OWN.get((row.paper, row.dataset), {})
+    if network == BERT:
+        preset, own = "newsgroups_bert", {}
     if preset is None or network is None or not losses:
         return None
     if row.dataset == "tiny_imagenet" and row.model == "resnet50":
         network = OF_TINY_IMAGENET
     settings = {"data": row.dataset, "model": network, "loss": losses[0], "preset": preset}
-    settings |= OWN.get((row.paper, row.dataset), {})
+    settings |= own
     if row.method == "brier":  # the released code sums every other loss over the batch
         settings["reduction"] = "mean"
     if row.dataset in TEXT_DATA:
-        settings["text"] = {"embeddings": GLOVE_OF.get(row.dataset, GLOVE)}
+        vectors = {"embeddings": GLOVE_OF.get(row.dataset, GLOVE)}
+        settings["text"] = {"bert": BERT_BASE} if network == BERT else vectors
     return settings
 
 
@@ -208,7 +211,7 @@ def reproductions(
     seeds_: Sequence[int],
     settings: Mapping[str, Any],
     roots: Mapping[str, str],
-    embeddings: Mapping[str, str] | None = None,
+    paths: Mapping[str, str] | None = None,
 ) -> tuple[tuple[TrainConfig, ...], dict[PublishedNumber, str]]:
     """Return the trainings that rows of the papers are printed of, and the rows without any.
 
@@ -222,8 +225,9 @@ def reproductions(
         Of a config, in the place of the paper's: a smaller model and fewer epochs.
     roots : mapping
         The folder of each data set that is not to be downloaded.
-    embeddings : mapping, optional
-        The path of each file of word vectors, by its name; without it its texts are not trained.
+    paths : mapping, optional
+        Of each file of word vectors and of BERT's folder, by its name; without it nothing is
+        trained that begins with it.
 
     Returns
     -------
@@ -235,23 +239,25 @@ def reproductions(
     UsageError
         SETTING: too many at once, or settings that do not fit.
     """
-    model, vectors = settings.get("model"), embeddings or {}
+    model = settings.get("model")
     configs: dict[str, TrainConfig] = {}
     left_out: dict[PublishedNumber, str] = {}
     for row in {(row.paper, row.dataset, row.model, row.method): row for row in rows}.values():
         printed = printed_settings(row)
+        names = (printed or {}).get("text", {})
+        begins = {key: (paths or {}).get(name) for key, name in names.items()}
         if printed is None:
-            left_out[row] = NOT_READ.get(row.model, NOT_STATED)
+            left_out[row] = NOT_STATED
         elif model is not None and (model in TEXT_MODELS) != (row.dataset in TEXT_DATA):
             rows_of = "texts" if row.dataset in TEXT_DATA else "images"
             left_out[row] = f"The chosen network does not read {rows_of}"
         elif data_entry(row.dataset).needs_root and not roots.get(row.dataset):
             left_out[row] = NO_FOLDER
-        elif "text" in printed and not vectors.get(printed["text"]["embeddings"]):
-            left_out[row] = NO_WORDS
+        elif not all(begins.values()):
+            left_out[row] = NO_BERT if "bert" in begins else NO_WORDS
         else:
-            if "text" in printed:
-                printed["text"] = {"embeddings": vectors[printed["text"]["embeddings"]]}
+            if begins:
+                printed["text"] = begins
             base = from_json({**printed, "data_root": roots.get(row.dataset), **settings})
             for config in trainings(base, "", (), seeds_):
                 configs.setdefault(config.digest, config)

@@ -18,7 +18,7 @@ from core.screens.kit.numbers import MISSING
 from core.studies import posthoc
 from core.training.config import from_json
 from core.training.estimate import Speed, basis
-from core.training.submission import IMPORT, NO_WORDS
+from core.training.submission import IMPORT, NO_BERT, NO_WORDS
 from pages.ui.jobs import cache as cache_train
 from pages.ui.published.choices import FIRST_RUN
 from tests.core.library.builders import small_history
@@ -267,13 +267,28 @@ def test_tables_of_texts_have_a_field_for_word_vectors(page, tmp_path, monkeypat
     test.text_input(key="published.root.20newsgroups").set_value(str(tmp_path)).run()
     assert NO_WORDS in unescape(html(fine(test)))
     assert "published.submit" not in {button.key for button in test.button}
-    test.text_input(key="published.vectors.glove.6B.100d.txt").set_value("/etc/passwd").run()
+    test.text_input(key="published.begins.glove.6B.100d.txt").set_value("/etc/passwd").run()
     assert "outside the folders" in test.error[0].value
-    test.text_input(key="published.vectors.glove.6B.100d.txt").set_value(vectors).run()
+    test.text_input(key="published.begins.glove.6B.100d.txt").set_value(vectors).run()
     fine(test).button(key="published.submit").click().run()
     jobs = open_jobs()
     (config,) = (jobs.config(job.id) for job in jobs.list())
     assert (config.model, config.text.embeddings) == ("text_cnn_released", vectors)
+
+
+def test_tables_of_bert_have_a_field_for_its_folder(page, tmp_path, monkeypatch):
+    monkeypatch.setenv(IMPORT, str(tmp_path))
+    open_jobs().pause()
+    test = fine(page(data="20newsgroups", network="bert_base_uncased", paper="adafocal2022"))
+    row = ("20newsgroups", "bert_base_uncased", "adafocal", "adafocal2022")
+    test.multiselect(key="published.rows").set_value([row]).run()
+    test.text_input(key="published.root.20newsgroups").set_value(str(tmp_path)).run()
+    assert NO_BERT in unescape(html(fine(test)))
+    assert "published.begins.glove.6B.100d.txt" not in {field.key for field in test.text_input}
+    test.text_input(key="published.begins.bert-base-uncased").set_value(str(tmp_path)).run()
+    fine(test).button(key="published.submit").click().run()
+    (config,) = (open_jobs().config(job.id) for job in open_jobs().list())
+    assert (config.model, config.text.bert) == ("bert", str(tmp_path))
 
 
 def test_what_another_tab_has_queued_is_not_queued_twice(page):

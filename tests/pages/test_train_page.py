@@ -294,7 +294,8 @@ def test_what_cannot_be_trained_is_refused_beside_the_form_and_nothing_is_lost(
 def test_every_declared_field_stands_in_the_form(page):
     test, drawn = page(), set()
     steps = [(None, None), ("schedule", "plateau"), ("model", "by_name"), ("data", "cifar10")]
-    for name, value in [*steps, ("data", "20newsgroups"), ("optimizer", "adagrad")]:
+    steps += [("data", "20newsgroups"), ("optimizer", "adagrad"), ("model", "bert")]
+    for name, value in steps:
         if name:
             test.selectbox(key=f"train.{name}").set_value(value).run()
         if value == "20newsgroups":
@@ -309,7 +310,8 @@ def test_texts_get_a_network_and_a_recipe_and_images_theirs_again(page, monkeypa
     test = page()
     test.selectbox(key="train.data").set_value("20newsgroups").run()
     assert test.selectbox(key="train.model").options == [
-        "Global-pooling CNN", "Global-pooling CNN, released", "Bag of words", "Tree-LSTM"
+        "Global-pooling CNN", "Global-pooling CNN, released", "Bag of words", "Tree-LSTM",
+        "BERT",
     ]  # fmt: skip
     assert test.selectbox(key="train.optimizer").value == "adam"
     assert test.button(key="train.submit").disabled  # no folder yet
@@ -329,6 +331,32 @@ def test_texts_get_a_network_and_a_recipe_and_images_theirs_again(page, monkeypa
     assert test.selectbox(key="train.model").value == "small_cnn"
     assert test.selectbox(key="train.optimizer").value == "sgd"
     assert not test.button(key="train.submit").disabled
+
+
+def test_bert_gets_its_recipe_and_is_read_from_allowed_folders_alone(page, monkeypatch):
+    monkeypatch.setenv("CANDOR_IMPORT", "/data")
+    test = page()
+    test.selectbox(key="train.data").set_value("20newsgroups").run()
+    test.text_input(key="train.data_root").set_value("/data/news").run()
+    test.text_input(key="train.embeddings").set_value("/data/glove.txt").run()
+    test.selectbox(key="train.model").set_value("bert").run()
+    assert "Enter the folder of BERT" in test.error[0].value
+    test.text_input(key="train.bert").set_value("/etc").run()
+    assert "outside the folders" in test.error[0].value
+    test.text_input(key="train.bert").set_value("/data/bert").run()
+    assert "train.vocabulary" not in {widget.key for widget in test.number_input}
+    test.button(key="train.submit").click().run()
+    config = open_jobs().config(open_jobs().list()[0].id)
+    recipe = {"model": "bert", "preset": "newsgroups_bert", "text": {"bert": "/data/bert"}}
+    printed = {"data": "20newsgroups", "loss": dict(config.loss), "data_root": "/data/news"}
+    assert config == from_json(recipe | printed | {"augment": config.augment})
+    test = page()
+    test.selectbox(key="train.data").set_value("20newsgroups").run()
+    for model in ("bert", "text_cnn"):
+        test.selectbox(key="train.model").set_value(model).run()
+    assert test.selectbox(key="train.preset").value == "newsgroups"
+    assert test.number_input(key="train.length").value == 400
+    assert test.number_input(key="train.test_length").value is None
 
 
 def test_word_vectors_are_read_from_allowed_folders_alone(page, monkeypatch):

@@ -1,6 +1,7 @@
 """Texts as numbers of words, split, as a training takes them; imports torch."""
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,8 @@ from core.arrays import Int, digest
 from core.codes import NoticeCode
 from core.datasets.base import LabelledRows
 from core.datasets.splits import SPLIT_NAMES, SplitRecord
-from core.datasets.texts.corpus import TextCorpus, read_corpus
+from core.datasets.texts.corpus import LEFT_OUT, TextCorpus, read_corpus
+from core.datasets.texts.pieces import WEIGHTS, opened, read_pieces
 from core.datasets.texts.settings import FIRST, TextConfig
 from core.datasets.texts.trees import JOIN, tokens
 from core.datasets.texts.words import Vectors, numbers, read_vectors, vocabulary, words
@@ -91,7 +93,13 @@ class TextDataset:
 
 
 def to_numbers(
-    corpus: TextCorpus, *, n_words: int, length: int, taken: str = FIRST, trees: bool = False
+    corpus: TextCorpus,
+    *,
+    n_words: int,
+    length: int,
+    taken: str = FIRST,
+    test_length: int | None = None,
+    trees: bool = False,
 ) -> TextDataset:
     """Return a corpus as numbers of words.
 
@@ -104,6 +112,8 @@ def to_numbers(
         Words of a text that are read.
     taken : str
         Which, as of `numbers`.
+    test_length : int, optional
+        Words of a text outside the training part that are read; None for as many.
     trees : bool
         Keep the trees: words and, after each two phrases, JOIN, which is number 2.
 
@@ -113,30 +123,39 @@ def to_numbers(
         SETTING: a tree is longer than what is read, or the last words are.
     """
     split = tokens if trees else words
-    read = [split(text) for text in corpus.texts]
-    trained = (read[row] for row in corpus.split.rows["train"].tolist())
+    read = {part: [split(text) for text in of] for part, of in _texts(corpus).items()}
+    lengths = dict.fromkeys(read, test_length or length) | {"train": length}
+    trained = read["train"]
     if trees:
-        longest = max(map(len, read))
-        if longest > length or taken != FIRST:
+        longest = max(len(text) for of in read.values() for text in of)
+        if longest > min(lengths.values()) or taken != FIRST:
             what = f"Trees have up to {longest} words and joins, and are read whole"
             raise UsageError("SETTING", what, f"set text.length to {longest} or more, taken first")
-        trained = ([word for word in text if word != JOIN] for text in trained)
+        trained = [[word for word in text if word != JOIN] for text in trained]
     known = vocabulary(trained, n_words)
     if trees:
         known = (*known[:2], JOIN, *known[2:])
+    found = {part: numbers(of, known, lengths[part], taken) for part, of in read.items()}
+    return _dataset(corpus, known, found)
+
+
+def _texts(corpus: TextCorpus) -> dict[str, list[str]]:
+    """Return the texts of each part, and of LEFT_OUT where there are any."""
+    parts = (*SPLIT_NAMES, *([LEFT_OUT] if corpus.left_out else []))
+    return {part: [text for _, text in corpus.rows(part)] for part in parts}
+
+
+def _dataset(
+    corpus: TextCorpus, known: tuple[str, ...], found: Mapping[str, tuple[Int, Int]]
+) -> TextDataset:
+    """Return a corpus with the numbers and ends of the texts of each part."""
     parts = {}
-    for part in SPLIT_NAMES:
-        rows = corpus.split.rows[part]
-        ids = tuple(corpus.row_ids[row] for row in rows.tolist())
-        texts = [read[row] for row in rows.tolist()]
-        parts[part] = _part(texts, corpus.labels[rows], ids, known, length, taken)
-    left_out = None
-    if corpus.left_out:
-        texts = [split(row.text) for row in corpus.left_out]
-        ids = tuple(row.row_id for row in corpus.left_out)
-        left_out = _part(texts, np.full(len(ids), -1, np.int64), ids, known, length, taken)
-    every = [*parts.values(), *([left_out] if left_out else [])]
-    arrays = [array for part in every for array in (part.numbers.numpy(), part.ends)]
+    for part, (of_words, ends) in found.items():
+        ids = tuple(row_id for row_id, _ in corpus.rows(part))
+        unlabelled = np.full(len(ids), -1, np.int64)
+        labels = unlabelled if part == LEFT_OUT else corpus.labels[corpus.split.rows[part]]
+        parts[part] = TextSplit(torch.from_numpy(labels), ids, torch.from_numpy(of_words), ends)
+    arrays = [array for part in parts.values() for array in (part.numbers.numpy(), part.ends)]
     return TextDataset(
         name=corpus.name,
         class_names=corpus.class_names,
@@ -144,25 +163,13 @@ def to_numbers(
         train=parts["train"],
         val=parts["val"],
         test=parts["test"],
-        left_out=left_out,
+        left_out=parts.get(LEFT_OUT),
         vocabulary=known,
         vectors=None,
         digest=digest(*arrays, corpus.labels, "\n".join(known)),
         notices=corpus.notices,
         split=corpus.split,
     )
-
-
-def _part(
-    texts: Sequence[Sequence[str]],
-    labels: Int,
-    row_ids: tuple[str, ...],
-    known: Sequence[str],
-    length: int,
-    taken: str,
-) -> TextSplit:
-    found, ends = numbers(texts, known, length, taken)
-    return TextSplit(torch.from_numpy(labels), row_ids, torch.from_numpy(found), ends)
 
 
 def corpus_of(name: str, root: str | None, settings: TextConfig, *, seed: int) -> TextCorpus:
@@ -201,11 +208,14 @@ def load_texts(
         SETTING: classes to leave out that are not there, or trees that are cut.
     """
     corpus = corpus_of(name, root, settings, seed=seed)
+    if settings.bert is not None:
+        return _of_bert(corpus, Path(settings.bert).expanduser(), settings)
     data = to_numbers(
         corpus,
         n_words=settings.vocabulary,
         length=settings.length,
         taken=settings.taken,
+        test_length=settings.test_length,
         trees=trees,
     )
     if settings.embeddings is None:
@@ -220,4 +230,23 @@ def load_texts(
         vectors=vectors,
         digest=digest(data.digest, vectors),
         notices=(*data.notices, Notice(NoticeCode.WORDS_MISSING, text)),
+    )
+
+
+def _of_bert(corpus: TextCorpus, folder: Path, settings: TextConfig) -> TextDataset:
+    """Return a corpus as numbers of the pieces of words of a BERT; its weights count as data."""
+    cut, length = read_pieces(folder), settings.length
+    lengths = dict.fromkeys(_texts(corpus), settings.test_length or length) | {"train": length}
+    found = {part: cut.numbers(of, lengths[part]) for part, of in _texts(corpus).items()}
+    data = _dataset(corpus, cut.pieces, found)
+    with opened(folder / WEIGHTS) as file:
+        of_weights = hashlib.file_digest(file, "sha256").hexdigest()
+    text = (
+        f"Training began with all of BERT that {WEIGHTS} in {folder.name} holds (SHA-256 begins "
+        f"{of_weights[:12]}); the last layer, head.weight and head.bias, was new."
+    )
+    return replace(
+        data,
+        digest=digest(data.digest, of_weights),
+        notices=(*data.notices, Notice(NoticeCode.PRETRAINED, text)),
     )

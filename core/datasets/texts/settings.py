@@ -32,6 +32,25 @@ class TextConfig:
         int,
         Field("Words read", "Of each text; the rest is left out.", low=1, high=MAX_LENGTH, step=50),
     ] = 400
+    test_length: Annotated[
+        int | None,
+        Field(
+            "Words read in tests",
+            "Of validation and test texts; empty for as many.",
+            low=1,
+            high=MAX_LENGTH,
+            step=50,
+        ),
+    ] = None
+    bert: Annotated[
+        str | None,
+        Field(
+            "Folder of BERT",
+            "With config.json, vocab.txt and model.safetensors, on the machine that trains.",
+            allows=is_path,
+            remedy="give the path of a folder, or null",
+        ),
+    ] = None
     taken: Annotated[
         str,
         Field(

@@ -23,7 +23,7 @@ from core.screens.published.words import (
 )
 from core.studies.published import FittedScore, OwnNumbers
 from core.training.config import from_json
-from core.training.submission import GLOVE, printed_settings
+from core.training.submission import BERT_BASE, GLOVE, printed_settings
 
 Place = tuple[str, str, str, str]  # data, network, loss, paper
 OBJECTIVES: Final = {
@@ -52,8 +52,12 @@ def recipe(config: JsonObject | None) -> tuple[str, int] | None:
         training = from_json(config)
     except UsageError:
         return None
-    # Wherever the word vectors lie; but vectors that are drawn are others
-    text = replace(training.text, embeddings=training.text.embeddings and GLOVE)
+    # Wherever word vectors and BERT lie; but vectors that are drawn are others
+    text = replace(
+        training.text,
+        embeddings=training.text.embeddings and GLOVE,
+        bert=training.text.bert and BERT_BASE,
+    )
     plain = replace(
         training, seed=0, preset=None, device="auto", deterministic=False, compile="auto",
         test_curves=False, text=text,

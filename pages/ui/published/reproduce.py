@@ -18,7 +18,7 @@ from core.screens.published.lines import Filters, numbers
 from core.screens.published.reproduced import fitted_as, place_of, recipe, reproduced_table
 from core.screens.published.words import DATA, METHODS, NETWORKS
 from core.training.config import TrainConfig
-from core.training.submission import check_folder, printed_settings, reproductions, seeds
+from core.training.submission import BERT_BASE, check_folder, printed_settings, reproductions, seeds
 from pages.ui import cache as runs
 from pages.ui import frame, site, visitor, widgets
 from pages.ui.jobs import launcher, queue, speed
@@ -124,15 +124,15 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
             )
             if root:
                 roots[data] = root
-        embeddings = _vectors(rows)
+        paths = _beginnings(rows)
     launcher.ask(jobs)
     own: JsonObject = {} if network == PRINTED else {"model": network}
     own |= {} if epochs is None else {"epochs": int(epochs)}
     try:
-        for path in (*roots.values(), *embeddings.values()):
+        for path in (*roots.values(), *paths.values()):
             check_folder(path)
         request = launcher.request()
-        configs, left_out = reproductions(rows, seeds(text), own, roots, embeddings)
+        configs, left_out = reproductions(rows, seeds(text), own, roots, paths)
     except UsageError as refused:
         frame.refusal(refused)
         return own
@@ -157,17 +157,20 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
     return own
 
 
-def _vectors(rows: Sequence[PublishedNumber]) -> dict[str, str]:
-    """Draw a path for each file of word vectors that is trained with; return those given."""
+def _beginnings(rows: Sequence[PublishedNumber]) -> dict[str, str]:
+    """Draw a path for each file or folder that trainings begin with; return those given."""
     printed = filter(None, map(printed_settings, rows))
-    files = dict.fromkeys(of["text"]["embeddings"] for of in printed if "text" in of)
+    names = dict.fromkeys(name for of in printed for name in of.get("text", {}).values())
     paths = {
-        file: st.text_input(
-            "Word vectors", key=f"published.vectors.{file}", placeholder=file, width=220
+        name: st.text_input(
+            "Folder of BERT" if name == BERT_BASE else "Word vectors",
+            key=f"published.begins.{name}",
+            placeholder=name,
+            width=220,
         )
-        for file in files
+        for name in names
     }
-    return {file: path for file, path in paths.items() if path}
+    return {name: path for name, path in paths.items() if path}
 
 
 def _names(row: PublishedNumber) -> tuple[str, str, str]:

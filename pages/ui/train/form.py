@@ -11,7 +11,7 @@ from core.fields import Field
 from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs
 from core.losses.catalogue import LOSSES, Setting
-from core.models.catalogue import MODELS, TEXT_MODELS
+from core.models.catalogue import BERT, MODELS, TEXT_MODELS
 from core.screens.kit.numbers import MINUS, count, three
 from core.training.config import DEVICES, advice
 from core.training.recipes import RECIPES
@@ -21,6 +21,8 @@ from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import launcher
 from pages.ui.train import state as form
 from pages.ui.train.state import BY_NAME, FORM, NUMBER, OWN, key
+
+OF_SCHEDULE = {"step": ("factor",), "plateau": ("factor", "patience"), "linear": ("warmup",)}
 
 
 def draw(jobs: LocalJobs) -> None:
@@ -67,11 +69,8 @@ def draw(jobs: LocalJobs) -> None:
             FORM.draw("schedule", width=NARROW)
             if form.value("schedule") == "step":
                 FORM.draw("drops", width=200)
-            if form.value("schedule") in {"step", "plateau"}:
-                FORM.draw("factor")
-            if form.value("schedule") == "plateau":
-                FORM.draw("patience")
-            for name in ("keep", "last_batch", "reduction", "clip_norm", "precision"):
+            of_schedule = OF_SCHEDULE.get(str(form.value("schedule")), ())
+            for name in (*of_schedule, "keep", "last_batch", "reduction", "clip_norm", "precision"):
                 FORM.draw(name)
             if not form.of_texts():
                 FORM.draw("augment")
@@ -139,10 +138,13 @@ def _model() -> None:
             if name == BY_NAME
             else (MODELS | TEXT_MODELS)[name].label
         ),
+        changed=form.model_changed,
     )
     model = str(form.value("model"))
     if model in known:
         widgets.caption(f"{known[model].plain} {known[model].millions:g} million weights.")
+        if model == BERT:
+            FORM.draw("bert")
         return
     network_names = cache_train.networks()
     chosen = form.value("network")
@@ -255,14 +257,16 @@ def _take_recipe() -> None:
 
 
 def _texts() -> None:
-    for name in ("vocabulary", "length", "taken", "dimension"):
+    of_bert = form.value("model") == BERT
+    own = () if of_bert else ("vocabulary", "taken", "dimension")
+    for name in ("length", "test_length", *own):
         FORM.draw(name)
     if form.value("data") == NEWSGROUPS:
         FORM.draw("strip", width=WIDE)
-    for name in ("embeddings", "left_out"):
+    for name in ("left_out",) if of_bert else ("embeddings", "left_out"):
         with st.container(width=WIDE, key=f"train.box.{name}"):
             FORM.draw(name)
-    if form.value("embeddings"):
+    if form.value("embeddings") and not of_bert:
         FORM.draw("fixed")
 
 

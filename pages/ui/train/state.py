@@ -11,10 +11,11 @@ from core.errors import UsageError
 from core.fields import Field, declared
 from core.jobs.records import Job
 from core.losses.catalogue import LOSSES, Setting
-from core.models.catalogue import MODELS, TEXT_MODELS
+from core.models.catalogue import BERT, MODELS, TEXT_MODELS
 from core.training.config import TrainConfig, from_json
 from core.training.recipes import RECIPES
 from core.training.submission import (
+    BERT_BASE,
     FIRST,
     NO_FOLDER,
     check_folder,
@@ -30,6 +31,8 @@ BY_NAME: Final = "by_name"  # of timm or torchvision
 OWN: Final = "own"
 NUMBER: Final = "number"
 TEXT_RECIPE: Final = "newsgroups"
+BERT_RECIPE: Final = "newsgroups_bert"
+WORDS: Final = ("vocabulary", "taken", "dimension", "embeddings", "fixed")  # not of BERT
 LEARNING: Final = ("epochs", "batch_size", "optimizer", "schedule", "keep")
 FORM: Final = Form(
     "train",
@@ -163,14 +166,19 @@ def base() -> TrainConfig:
     }
     if of_texts():
         data["pretrained"] = False
+        unused = WORDS if value("model") == BERT else ("bert",)  # what stands there waits
+        data["text"] = {key: of for key, of in data["text"].items() if key not in unused}
     else:
         del data["text"]  # what stands there waits for data of texts
+    if value("model") == BERT and of_texts() and not value("bert"):
+        raise UsageError("FOLDER", NO_FOLDER, f"enter the folder of BERT, such as {BERT_BASE}")
     config = from_json(data)
     entry = data_entry(config.data)
     if entry.needs_root and config.data_root is None:
         raise UsageError("FOLDER", NO_FOLDER, folder_remedy(config.data, entry.label))
     check_folder(config.data_root)
     check_folder(config.text.embeddings)
+    check_folder(config.text.bert)
     return config
 
 
@@ -191,6 +199,19 @@ def data_changed() -> None:
     put("preset", TEXT_RECIPE if texts else OWN)
     first = from_json(FIRST).to_json()
     fill_recipe(RECIPES[TEXT_RECIPE].settings if texts else {key: first[key] for key in LEARNING})
+
+
+def model_changed() -> None:
+    """Give BERT its recipe, whose rates and texts are not those of other networks, and back."""
+    bert = RECIPES[BERT_RECIPE].settings
+    if value("model") == BERT:
+        put("preset", BERT_RECIPE)
+        fill_recipe(bert)
+    elif value("preset") == BERT_RECIPE:
+        first = from_json(FIRST).to_json()["text"]
+        put("preset", TEXT_RECIPE)
+        text = {key: first[key] for key in bert["text"]}
+        fill_recipe({**RECIPES[TEXT_RECIPE].settings, "text": text})
 
 
 def submitted() -> tuple[TrainConfig, ...]:

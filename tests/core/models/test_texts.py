@@ -14,12 +14,12 @@ from core.models.catalogue import (
     checked_model,
     checked_text_model,
 )
-from core.models.texts import TOGETHER, build_text, take_vectors
+from core.models.texts import FORMS, TOGETHER, build_text, take_vectors
 
 N_WORDS, DIMENSION, K = 30, 6, 4
 
 
-@pytest.fixture(params=[name for name in TEXT_MODELS if name != TREE_LSTM])
+@pytest.fixture(params=[name for name in FORMS if name != TREE_LSTM])
 def net(request):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
@@ -127,7 +127,7 @@ def test_vectors_of_a_file_replace_those_that_were_drawn(net, fixed):
     assert net.embedding.weight.requires_grad is not fixed
 
 
-@pytest.mark.parametrize("name", list(TEXT_MODELS))
+@pytest.mark.parametrize("name", list(FORMS))
 def test_millions_of_weights_are_as_stated(name):
     net = build_text(name, n_words=20_002, dimension=100, n_outputs=20)
     millions = sum(part.numel() for part in net.parameters()) / 1e6

@@ -36,8 +36,10 @@ EXAMPLE = """
  "loss": {"name": "adafocal", "n_bins": 15, "lambda": 1.0, "gamma_max": 20, "gamma_min": -2,
           "s_th": 0.2, "update_every": "epoch"},
  "epochs": 40, "batch_size": 128,
- "optimizer": {"name": "sgd", "lr": 0.05, "momentum": 0.9, "weight_decay": 0.0005},
- "schedule": {"name": "step", "drops": [0.43, 0.71], "factor": 0.1, "patience": 5},
+ "optimizer": {"name": "sgd", "lr": 0.05, "momentum": 0.9, "weight_decay": 0.0005,
+               "vectors_lr": null},
+ "schedule": {"name": "step", "drops": [0.43, 0.71], "factor": 0.1, "patience": 5,
+              "warmup": 0.0},
  "reduction": "mean",
  "clip_norm": null, "augment": true, "precision": "32", "seed": 0, "split_seed": 0,
  "device": "auto", "preset": null}
@@ -263,7 +265,7 @@ WRONG = [
     ("optimizer.weight_decay", -1e-9, "give 0 to 10"),
     ("optimizer.weight_decay", None, A_NUMBER),
     ("schedule", [0.4], "give an object"),
-    ("schedule.name", "linear", "use one of step, cosine, plateau, constant"),
+    ("schedule.name", "warm", "use one of step, cosine, plateau, linear, constant"),
     ("schedule.factor", 0.0, "give above 0, at most 1"),
     ("schedule.factor", 1.5, "give above 0, at most 1"),
     ("schedule.factor", False, A_NUMBER),
@@ -282,7 +284,7 @@ WRONG = [
         "preset",
         "mnist",
         "use one of cifar, tiny_imagenet, imagenet, chexnet, chexnet_fcl, newsgroups, "
-        "newsgroups_released, finsen, or null",
+        "newsgroups_released, newsgroups_bert, finsen, ag_news, sst, or null",
     ),
     ("preset", [], "give text or null"),
     ("preset", {}, "give text or null"),
@@ -539,6 +541,20 @@ def test_texts_at_their_defaults_leave_digests_as_they_were():
     assert from_json(TEXT | {"text": {"length": 300}}).digest != from_json(TEXT).digest
 
 
+def test_bert_is_trained_as_printed():
+    given = {"model": "bert", "preset": "newsgroups_bert", "text": {"bert": "bert-base-uncased"}}
+    config = from_json(TEXT | given)  # Ghosh et al. 2022, appendix D
+    assert (config.epochs, config.batch_size, config.keep) == (10, 32, "val_error")
+    assert config.optimizer == OptimizerConfig("adamw", lr=2e-5, weight_decay=0.01)
+    assert (config.text.length, config.text.test_length) == (128, 512)
+    n = config.n_batches(15_098)
+    assert n == 472  # appendix I; warm-up is a fifth of it
+    steps = [config.lr(step / n) for step in (0, 59, 94, 95, 472 * 10 - 1)]
+    assert steps == pytest.approx(
+        [0.0, 2e-5 * 59 / 94.4, 2e-5 * 94 / 94.4, 2e-5 * 4625 / 4625.6, 2e-5 / 4625.6]
+    )
+
+
 def test_settings_of_texts_come_back():
     text = {"length": 50, "left_out": ["sci.med", "sci.space"], "embeddings": "glove.txt"}
     config = from_json(TEXT | {"text": text})
@@ -563,6 +579,8 @@ def test_settings_of_texts_come_back():
         ({"text": {"left_out": [1]}}, "text.left_out"),
         ({"text": {"embeddings": "a\0b"}}, "text.embeddings is"),
         ({"text": {"strip": "none"}}, "text.strip is 'none'"),
+        ({"text": {"bert": "/bert"}}, "belong together"),
+        ({"model": "bert"}, "belong together"),
         ({"data": "mnist"}, "No data set is called 'mnist'"),
     ],
 )

@@ -2,15 +2,18 @@
 
 import pytest
 
+from core.datasets.texts.settings import TextConfig
 from core.errors import UsageError
 from core.losses.papers import subject
 from core.published import published
 from core.training.config import from_json
 from core.training.submission import (
+    BERT_BASE,
     FIRST,
     GLOVE,
     IMPORT,
     MOST,
+    NO_BERT,
     NO_FOLDER,
     NO_WORDS,
     check_folder,
@@ -141,7 +144,7 @@ def test_rows_that_cannot_be_trained_here_are_named():
     why = {(row.dataset, row.model): reason for row, reason in left_out.items()}
     assert why["imagenet", "resnet50"] == why["imagenet", "densenet121"] == NO_FOLDER
     assert why["imagenet", "resnet110"].startswith("Cannot be trained here")
-    assert why["20newsgroups", "bert_base_uncased"].endswith("weights and tokenizer are not read")
+    assert why["20newsgroups", "bert_base_uncased"] == NO_FOLDER
     assert why["20newsgroups", "gp_cnn"] == why["tiny_imagenet", "resnet50"] == NO_FOLDER
 
 
@@ -164,6 +167,23 @@ def test_texts_are_not_trained_without_word_vectors():
     configs, left_out = reproductions(rows, (0,), {}, {"20newsgroups": "/data/news"})
     assert not configs
     assert set(left_out.values()) == {NO_WORDS}
+
+
+def test_rows_of_bert_are_trained_from_its_folder():
+    rows = published(paper="adafocal2022", model="bert_base_uncased")
+    news = {"20newsgroups": "/data/news"}
+    _, left_out = reproductions(rows, (0,), {}, news, VECTORS)
+    assert set(left_out.values()) == {NO_BERT}
+    configs, left_out = reproductions(rows, (0,), {}, news, {BERT_BASE: "/data/bert"})
+    assert not left_out
+    assert {(c.model, c.preset, c.keep) for c in configs} == {
+        ("bert", "newsgroups_bert", "val_error")
+    }
+    assert {c.text for c in configs} == {
+        TextConfig(length=128, test_length=512, bert="/data/bert", strip="headers")
+    }
+    assert len(configs) == len({row.method for row in rows})
+    assert {m for c in configs for m in subject(c.to_json()).methods} >= {r.method for r in rows}
 
 
 def test_the_epoch_kept_is_that_of_the_paper():

@@ -9,7 +9,7 @@ import torch
 
 from core.datasets.texts.dataset import load_texts
 from core.datasets.texts.settings import TextConfig
-from core.errors import LibraryError
+from core.errors import LibraryError, Refused, UsageError
 from core.library import Library
 from core.losses.catalogue import LOSSES
 from core.predictions import Task
@@ -18,6 +18,7 @@ from core.training.config import from_json
 from core.training.folder import JobFolder
 from core.training.loop import train
 from core.training.parts import assemble, connect
+from tests.bert_folder import PIECES, make, tensors
 
 NAMES = ("cats", "dogs", "fish")
 SMALL = {
@@ -92,6 +93,73 @@ def test_a_resumed_training_ends_with_the_same_bits(folder):
     assert resumed.epoch == 4
     for name, value in straight.net.state_dict().items():
         assert torch.equal(resumed.net.state_dict()[name], value), name
+
+
+def bert_of(tmp_path):
+    return {
+        "model": "bert",
+        "optimizer": {"name": "adamw", "lr": 0.003, "weight_decay": 0.01},
+        "schedule": {"name": "linear", "warmup": 0.5},
+        "text": {"bert": str(make(tmp_path / "bert")), "length": 8, "test_length": 20},
+    }
+
+
+def test_bert_learns_from_the_weights_of_its_folder_and_resumes_bit_by_bit(folder, root, tmp_path):
+    for k, path in enumerate(sorted(root.glob("*/*.txt"))):  # of letters that BERT's pieces have
+        path.write_text(f"{'abc'[k // 40]}{'jklmnop'[k % 7]} {'qrst'[k % 4]} " * (1 + k % 7))
+    made = folder("straight", epochs=8, batch_size=8, **bert_of(tmp_path))
+    straight = trained(made)
+    rates = [line["metrics"]["lr"] for line in made.events()]
+    n = straight.n_batches // 8  # steps an epoch; the rate is that of the last one
+    assert rates == pytest.approx([0.003 * (8 - k + 1 / n) / 7.5 for k in range(1, 9)])
+    assert made.events()[-1]["metrics"]["val_error"] <= 0.1  # two thirds by guessing
+    assert np.diff(straight.data.train.ends).max() == 8
+    assert np.diff(straight.data.test.ends).max() == 20
+    stopped = folder("stopped", epochs=8, batch_size=8, **bert_of(tmp_path))
+    for _ in range(8):
+        resumed = trained(stopped, seconds=0)
+    for name, value in straight.net.state_dict().items():
+        assert torch.equal(resumed.net.state_dict()[name], value), name
+    make(tmp_path / "bert", tensors(seed=1))
+    with pytest.raises(Refused, match="CHANGED"):
+        trained(stopped)
+
+
+def test_the_run_of_a_bert_says_what_was_new_and_keeps_its_pieces(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
+    result = job.run(folder(epochs=1, **bert_of(tmp_path)))
+    manifest = Library(tmp_path / "home", tmp_path / "none").get(result["run"])
+    (notice,) = [notice for notice in manifest.notices if notice.code == "PRETRAINED"]
+    assert "head.weight and head.bias" in notice.text
+    assert manifest.source.recipe["vocabulary"]["n"] == len(PIECES)
+
+
+@pytest.mark.parametrize(
+    ("text", "config", "what"),
+    [
+        ({"length": 25}, {}, "25 pieces of a text are read, BERT has 24"),
+        ({"test_length": 30}, {}, "30 pieces"),
+        ({}, {"vocab_size": 9}, "config.json says 9"),
+    ],
+)
+def test_a_bert_that_does_not_fit_the_texts_is_refused(folder, tmp_path, text, config, what):
+    given = bert_of(tmp_path)
+    make(tmp_path / "bert", **config)
+    with pytest.raises((Refused, UsageError), match=what):
+        trained(folder(**given | {"text": given["text"] | text}))
+
+
+def test_a_folder_with_pickled_weights_alone_is_refused(folder, tmp_path):
+    given = bert_of(tmp_path)
+    (tmp_path / "bert" / "model.safetensors").rename(tmp_path / "bert" / "pytorch_model.bin")
+    with pytest.raises(Refused, match=r"pytorch_model.bin.*convert_checkpoint"):
+        trained(folder(**given))
+
+
+def test_the_time_of_a_bert_is_measured_by_its_folder(tmp_path):
+    config = from_json({**SMALL, "data": "20newsgroups", **bert_of(tmp_path)})
+    speed = estimate.measure(config)
+    assert estimate.seconds(speed, config) > 15_098 * 6 / speed.trained
 
 
 def test_fixed_vectors_stay_as_they_were_read(folder, tmp_path):
