@@ -82,7 +82,7 @@ def test_a_widget_has_the_words_and_the_range_of_its_field(drawn: AppTest) -> No
     assert drawn.number_input(key="made.split_seed").max == EXACT  # beyond a browser's numbers
     clip_norm = drawn.number_input(key="made.clip_norm")
     assert (clip_norm.min, clip_norm.max, clip_norm.step) == (0.0, 1e6, 0.5)
-    assert drawn.selectbox(key="made.optimizer").options == ["SGD", "Adam", "AdamW"]
+    assert drawn.selectbox(key="made.optimizer").options == ["SGD", "Adam", "AdamW", "Adagrad"]
     assert drawn.text_input(key="made.name").max_chars == 300
     assert drawn.text_input(key="made.data_root").max_chars == 4_000
 
