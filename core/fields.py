@@ -182,25 +182,23 @@ def _is_enum(kind: object) -> bool:
 def fields_of(record: Any) -> dict[str, Field]:  # noqa: ANN401  a record's type
     """Return the fields of a record with their types and defaults; bare where not declared."""
     if record not in _FIELDS:
-        _FIELDS[record] = _fields_of(record)
+        defaults = _defaults(record) if is_dataclass(record) else {}
+        out = {}
+        hints = get_type_hints(record, include_extras=True)
+        # A base class may annotate what is no field of the record.
+        names = (
+            [field.name for field in dataclasses.fields(record)] if is_dataclass(record) else hints
+        )
+        for name in names:
+            hint = hints[name]
+            kind, *extra = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+            field: Field = extra[0] if extra else Field()
+            out[name] = replace(field, kind=kind, default=defaults.get(name, field.default))
+        _FIELDS[record] = out
     return _FIELDS[record]
 
 
 _FIELDS: Final[dict[Any, dict[str, Field]]] = {}  # Any: a record's type
-
-
-def _fields_of(record: Any) -> dict[str, Field]:  # noqa: ANN401  a record's type
-    defaults = _defaults(record) if is_dataclass(record) else {}
-    out = {}
-    hints = get_type_hints(record, include_extras=True)
-    # A base class may annotate what is no field of the record.
-    names = [field.name for field in dataclasses.fields(record)] if is_dataclass(record) else hints
-    for name in names:
-        hint = hints[name]
-        kind, *extra = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-        field: Field = extra[0] if extra else Field()
-        out[name] = replace(field, kind=kind, default=defaults.get(name, field.default))
-    return out
 
 
 def _defaults(record: Any) -> JsonObject:  # noqa: ANN401  a dataclass

@@ -109,8 +109,38 @@ class BinHistory:
             column = getattr(self, name).astype(kind)[order]
             object.__setattr__(self, name, frozen(column))
         _check_grid(self)
-        _check_edges(self)
-        _check_means(self)
+        for name in ("lower", "upper", "gamma"):
+            lost = ~np.isfinite(getattr(self, name))
+            _refuse_any("NONFINITE", self, lost, f"{name} is not a number")
+        for name in ("lower", "upper"):
+            _refuse_any(
+                "HISTORY_RANGE",
+                self,
+                _outside(getattr(self, name)),
+                f"{name} lies outside 0 to 1",
+            )
+        _refuse_any("HISTORY_BINS", self, self.lower > self.upper + SLACK, "Lower is above upper")
+        first = self.bin == 0
+        for name in ("lower", "upper"):
+            falls = np.diff(getattr(self, name), prepend=0.0) < -SLACK
+            what = f"{name} is below that of the bin before"
+            _refuse_any("HISTORY_BINS", self, falls & ~first, what)
+        full = self.count > 0
+        for name in ("confidence", "accuracy"):
+            column = getattr(self, name)
+            lost = full & ~np.isfinite(column)
+            _refuse_any(
+                "NONFINITE", self, lost, f"{name} is not a number, though the bin has answers"
+            )
+            stated = ~full & ~np.isnan(column)
+            _refuse_any("HISTORY_RANGE", self, stated, f"{name} is stated, though the bin is empty")
+        for name in ("confidence", "accuracy", "train_confidence"):
+            outside = _outside(getattr(self, name))
+            _refuse_any("HISTORY_RANGE", self, outside, f"{name} lies outside 0 to 1")
+        expected_gap = np.where(full, self.confidence - self.accuracy, 0.0)
+        contradicts = ~(np.abs(self.gap - expected_gap) <= GAP_SLACK)
+        what = "Gap is not confidence minus accuracy (0 in an empty bin)"
+        _refuse_any("HISTORY_GAP", self, contradicts, what)
 
     @property
     def n_bins(self) -> int:
@@ -134,16 +164,12 @@ WHOLE = ("epoch", "bin", "count", "update")
 REMEDY = "correct the history, or write it again"
 
 
-def _location(history: BinHistory, wrong: Bool) -> str:
-    row = int(np.flatnonzero(wrong)[0])
-    epoch, update = history.epoch[row], history.update[row]
-    which = f"epoch {epoch}" if update == epoch else f"update {update}"
-    return f"{which}, bin {history.bin[row]}"
-
-
 def _refuse_any(code: str, history: BinHistory, wrong: Bool, what: str) -> None:
     if wrong.any():
-        raise Refused(code, what, REMEDY, _location(history, wrong))
+        row = int(np.flatnonzero(wrong)[0])
+        epoch, update = history.epoch[row], history.update[row]
+        which = f"epoch {epoch}" if update == epoch else f"update {update}"
+        raise Refused(code, what, REMEDY, f"{which}, bin {history.bin[row]}")
 
 
 def _check_grid(history: BinHistory) -> None:
@@ -178,46 +204,6 @@ def _check_grid(history: BinHistory) -> None:
         torn = (step < 0) | (same & (step != 0))
         what = f"{name} differs within an update, or falls from one to the next"
         _refuse_any("HISTORY_BINS", history, torn, what)
-
-
-def _check_edges(history: BinHistory) -> None:
-    for name in ("lower", "upper", "gamma"):
-        lost = ~np.isfinite(getattr(history, name))
-        _refuse_any("NONFINITE", history, lost, f"{name} is not a number")
-    for name in ("lower", "upper"):
-        _refuse_any(
-            "HISTORY_RANGE",
-            history,
-            _outside(getattr(history, name)),
-            f"{name} lies outside 0 to 1",
-        )
-    _refuse_any(
-        "HISTORY_BINS", history, history.lower > history.upper + SLACK, "Lower is above upper"
-    )
-    first = history.bin == 0
-    for name in ("lower", "upper"):
-        falls = np.diff(getattr(history, name), prepend=0.0) < -SLACK
-        what = f"{name} is below that of the bin before"
-        _refuse_any("HISTORY_BINS", history, falls & ~first, what)
-
-
-def _check_means(history: BinHistory) -> None:
-    full = history.count > 0
-    for name in ("confidence", "accuracy"):
-        column = getattr(history, name)
-        lost = full & ~np.isfinite(column)
-        _refuse_any(
-            "NONFINITE", history, lost, f"{name} is not a number, though the bin has answers"
-        )
-        stated = ~full & ~np.isnan(column)
-        _refuse_any("HISTORY_RANGE", history, stated, f"{name} is stated, though the bin is empty")
-    for name in ("confidence", "accuracy", "train_confidence"):
-        outside = _outside(getattr(history, name))
-        _refuse_any("HISTORY_RANGE", history, outside, f"{name} lies outside 0 to 1")
-    expected_gap = np.where(full, history.confidence - history.accuracy, 0.0)
-    contradicts = ~(np.abs(history.gap - expected_gap) <= GAP_SLACK)
-    what = "Gap is not confidence minus accuracy (0 in an empty bin)"
-    _refuse_any("HISTORY_GAP", history, contradicts, what)
 
 
 def _outside(column: Float) -> Bool:

@@ -726,7 +726,17 @@ class Predictions:
         if self.task is Task.MULTILABEL:
             raise Refused("CLASSES", "A multi-label file has no single answer", "pick a label")
         if self.task is Task.TOP_LABEL:
-            return _stated_rows(self)
+            # Such files state confidence and answer; the rest is unknown
+            assert self.predicted is not None
+            unknown = np.full(self.n, np.nan)
+            return RowStats(
+                confidence=frozen(self.scores.astype(np.float64)),
+                predicted=self.predicted,
+                correct=frozen(self.predicted == self.labels),
+                log_p_true=frozen(unknown),
+                brier=frozen(unknown),
+                tied=0,
+            )
         return _logit_rows(self) if self.softmax_of_logits else _probability_rows(self)
 
     def set_row_stats(self, rows: RowStats) -> None:
@@ -898,17 +908,3 @@ def _probability_block(
     log_p = predictions.log_probabilities(rows)[at, truth]
     brier = np.einsum("ij,ij->i", p, p) - 2.0 * p[at, truth] + 1.0
     return best, np.stack([p[at, best], log_p, np.maximum(brier, 0.0)])
-
-
-def _stated_rows(predictions: Predictions) -> RowStats:
-    """Top-label files state confidence and answer; the rest is unknown (NaN)."""
-    assert predictions.predicted is not None
-    unknown = np.full(predictions.n, np.nan)
-    return RowStats(
-        confidence=frozen(predictions.scores.astype(np.float64)),
-        predicted=predictions.predicted,
-        correct=frozen(predictions.predicted == predictions.labels),
-        log_p_true=frozen(unknown),
-        brier=frozen(unknown),
-        tied=0,
-    )

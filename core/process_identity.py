@@ -78,7 +78,11 @@ def identity(pid: int) -> ProcessIdentity | None:
     try:
         if psutil.Process(pid).status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
             return None
-        return ProcessIdentity(this_boot(), pid, _start_ticks(pid), this_host())
+        # The 22nd field; the second, the name, may hold any character
+        text = (PROC / str(pid) / "stat").read_text("utf-8", "replace")
+        return ProcessIdentity(
+            this_boot(), pid, int(text[text.rindex(")") + 2 :].split()[19]), this_host()
+        )
     except (psutil.Error, ProcessLookupError, FileNotFoundError, ValueError):  # no process's number
         return None
 
@@ -87,9 +91,3 @@ def alive(who: ProcessIdentity) -> bool:
     """Whether this very process runs in this boot; OSError as of `identity`."""
     current = identity(who.pid) if who.boot == this_boot() else None
     return current is not None and current.start == who.start
-
-
-def _start_ticks(pid: int) -> int:
-    """Return the 22nd field of a process's stat; its name, the second, may hold any character."""
-    text = (PROC / str(pid) / "stat").read_text("utf-8", "replace")
-    return int(text[text.rindex(")") + 2 :].split()[19])

@@ -340,22 +340,18 @@ def as_columns(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     if np.isnan(low) or high == np.inf:
         raise Refused("NONFINITE", "A logit is NaN or +inf", "remove these rows or fix the model")
     if low == -np.inf:
-        z = _lifted(z)
+        # Ruled-out classes go below all others, at a finite distance from the winner
+        wide = z.astype(np.float64)
+        top = wide.max(axis=1, keepdims=True)
+        if np.isneginf(top).any():
+            raise Refused("NONFINITE", "Every class of a row is ruled out", "remove these rows")
+        lowest = np.where(np.isneginf(wide), np.inf, wide).min(axis=1, keepdims=True)
+        z = np.where(np.isneginf(wide), np.minimum(top + LOG_OF_ZERO, lowest), wide)
         low = float(z.min())
     if max(-low, high) > LARGEST:
         what = f"Logits reach {max(-low, high):.3g}, beyond {LARGEST:g}"
         raise Refused("NONFINITE", what, "divide them, or give probabilities")
     return z
-
-
-def _lifted(z: npt.NDArray[np.floating]) -> Float:
-    """Put ruled-out classes below all others, at a finite distance from the winner."""
-    wide = z.astype(np.float64)
-    top = wide.max(axis=1, keepdims=True)
-    if np.isneginf(top).any():
-        raise Refused("NONFINITE", "Every class of a row is ruled out", "remove these rows")
-    lowest = np.where(np.isneginf(wide), np.inf, wide).min(axis=1, keepdims=True)
-    return np.where(np.isneginf(wide), np.minimum(top + LOG_OF_ZERO, lowest), wide)
 
 
 def checked_labels(labels: Int, z: npt.NDArray[np.floating]) -> Int:

@@ -104,7 +104,16 @@ def write_run(
     with folder(root, manifest.id) as part:
         for split, predictions in splits.items():
             write_predictions(part / split_file(split), native(predictions))
-        _write_tables(part, tables)
+        if tables.metrics is not None:
+            write_history(part / HISTORY, tables.metrics)
+        if tables.bins is not None:
+            write_bins(part / BINS, tables.bins)
+        if tables.validation is not None:
+            logits = np.ascontiguousarray(tables.validation)
+            save_file({LOGITS: logits}, part / VALIDATION, metadata={"digest": digest(logits)})
+            sync(part / VALIDATION)
+        if tables.vocabulary:
+            replace_text(part / VOCABULARY, "".join(f"{word}\n" for word in tables.vocabulary))
         write_manifest(part, manifest)
 
 
@@ -152,19 +161,6 @@ def write_predictions(path: Path, predictions: Predictions) -> None:
     ]
     write_safetensors(path, infos, arrays.__getitem__)
     sync(path)
-
-
-def _write_tables(run: Path, tables: Tables) -> None:
-    if tables.metrics is not None:
-        write_history(run / HISTORY, tables.metrics)
-    if tables.bins is not None:
-        write_bins(run / BINS, tables.bins)
-    if tables.validation is not None:
-        logits = np.ascontiguousarray(tables.validation)
-        save_file({LOGITS: logits}, run / VALIDATION, metadata={"digest": digest(logits)})
-        sync(run / VALIDATION)
-    if tables.vocabulary:
-        replace_text(run / VOCABULARY, "".join(f"{word}\n" for word in tables.vocabulary))
 
 
 def write_manifest(run: Path, manifest: Manifest) -> None:

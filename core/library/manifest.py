@@ -305,31 +305,42 @@ def from_json(data: object) -> Manifest:
             "open it with the version of Candor that wrote it",
         )
     try:
-        manifest = codec.read(Manifest, _upgraded(data, version), "manifest", stored=True)
+        # What came with later schemas is added first
+        since = dict.fromkeys(SINCE_2) if version == 1 else {}
+        splits = data.get("splits")
+        if isinstance(splits, dict):
+            splits = {
+                split: _split_since(split, version) | entry if isinstance(entry, dict) else entry
+                for split, entry in splits.items()
+            }
+        metrics = data.get("metrics")
+        if version < 6 and data.get("task") in OF_EVENTS and isinstance(metrics, dict):
+            data = data | {"metrics": {split: _as_event(entry) for split, entry in metrics.items()}}
+        manifest = codec.read(
+            Manifest,
+            (since | data | ({} if splits is None else {"splits": splits})),
+            "manifest",
+            stored=True,
+        )
     except UsageError as error:
         raise bad(error.what) from error
     checked_id(manifest.id)
     checked_name(manifest.name)
     _check_scores(manifest)
-    _check_places(manifest)
+    # No paths but those that this program writes to
+    for split, entry in manifest.splits.items():
+        if entry.file != split_file(split):
+            raise bad(f"split {split} lies in another place")
+    odd = manifest.metrics.keys() - manifest.splits.keys()
+    if odd:
+        raise bad(f"metrics name {min(odd)[:60]!r}, which is not a split")
+    if manifest.history is not None:
+        for key, place in {"file": HISTORY, "bins": BINS, "validation": VALIDATION}.items():
+            if getattr(manifest.history, key) not in (None, place):
+                raise bad(f"{key} lies in another place")
     if not all(is_text(notice.code + notice.text) for notice in manifest.notices):
         raise bad("a notice is not valid text")
     return replace(manifest, schema_version=SCHEMA_VERSION, tags=checked_tags(manifest.tags))
-
-
-def _upgraded(data: JsonObject, version: int) -> JsonObject:
-    """Return a manifest's JSON with what came with later schemas."""
-    since = dict.fromkeys(SINCE_2) if version == 1 else {}
-    splits = data.get("splits")
-    if isinstance(splits, dict):
-        splits = {
-            split: _split_since(split, version) | entry if isinstance(entry, dict) else entry
-            for split, entry in splits.items()
-        }
-    metrics = data.get("metrics")
-    if version < 6 and data.get("task") in OF_EVENTS and isinstance(metrics, dict):
-        data = data | {"metrics": {split: _as_event(entry) for split, entry in metrics.items()}}
-    return since | data | ({} if splits is None else {"splits": splits})
 
 
 def _as_event(summary: object) -> object:
@@ -369,20 +380,6 @@ def _check_scores(manifest: Manifest) -> None:
         raise bad("splits is empty")
     if described != ("", "", 0):
         raise bad("task, scores or n_classes are given without splits")
-
-
-def _check_places(manifest: Manifest) -> None:
-    """Refuse paths other than those that this program writes to."""
-    for split, entry in manifest.splits.items():
-        if entry.file != split_file(split):
-            raise bad(f"split {split} lies in another place")
-    odd = manifest.metrics.keys() - manifest.splits.keys()
-    if odd:
-        raise bad(f"metrics name {min(odd)[:60]!r}, which is not a split")
-    if manifest.history is not None:
-        for key, place in {"file": HISTORY, "bins": BINS, "validation": VALIDATION}.items():
-            if getattr(manifest.history, key) not in (None, place):
-                raise bad(f"{key} lies in another place")
 
 
 def bad(what: str) -> LibraryError:

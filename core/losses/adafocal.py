@@ -97,7 +97,18 @@ class BinFocal(Loss):
 
     def update(self, confidence: Tensor, correct: Tensor) -> GammaUpdate:
         """Take new bins and gammas from validation answers; see `Loss.update`."""
-        bins = validation_bins(_outcomes(confidence, correct), self.n_bins)
+        # A model that diverged states no confidences
+        stated = confidence.detach().cpu().double().numpy()
+        bad = np.count_nonzero(~np.isfinite(stated))
+        if bad:
+            raise Refused(
+                "NONFINITE",
+                f"{bad} of {stated.size} validation confidences are not numbers",
+                "training diverged: lower the learning rate or clip gradients",
+            )
+        bins = validation_bins(
+            Outcomes(stated, correct.cpu().numpy().astype(np.bool_)), self.n_bins
+        )
         gamma_update = self.rule.update(self.gamma.cpu().numpy(), bins)
         self.edges.copy_(torch.from_numpy(bins.edges))
         self.gamma.copy_(torch.from_numpy(gamma_update.gamma))
@@ -130,16 +141,3 @@ class CalFocalSample(BinFocal):
         exponent = self.rule.rate * (p - self.accuracy.take(self.bin_of(p)))
         gamma = exponent.nan_to_num(0.0).clamp(max=LARGEST_EXPONENT).exp()
         return focal(log_odds, gamma.to(log_odds.dtype))
-
-
-def _outcomes(confidence: Tensor, correct: Tensor) -> Outcomes:
-    """Return validation answers as arrays, refusing what a diverged model states."""
-    stated = confidence.detach().cpu().double().numpy()
-    bad = np.count_nonzero(~np.isfinite(stated))
-    if bad:
-        raise Refused(
-            "NONFINITE",
-            f"{bad} of {stated.size} validation confidences are not numbers",
-            "training diverged: lower the learning rate or clip gradients",
-        )
-    return Outcomes(stated, correct.cpu().numpy().astype(np.bool_))

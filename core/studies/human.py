@@ -240,7 +240,25 @@ def _fitted(cut: PosthocRows, config: AuditConfig) -> HumanFits:
                 continue
             parameters[key] = method_fit.calibrator.parameters()
             judged[key] = _Judged.of(cut.test, method_fit.calibrator)
-    draws = _draws(cut.test, judged, config)
+    # All methods share the resamples
+    sums: dict[tuple[str, str], list[Float]] = {key: [] for key in judged}
+    tables: dict[tuple[str, str], Float] = {}
+    for key, own in judged.items():
+        # Gaps by bin against labels and votes, and what is averaged, (N, 2 B + 2)
+        inside = own.bins[:, None] == np.arange(N_BINS)
+        gaps = [inside * (own.confidence - own.agreement[of])[:, None] for of in (LABELS, VOTES)]
+        finite = np.where(np.isfinite(own.soft_nll), own.soft_nll, 0.0)
+        tables[key] = np.column_stack([*gaps, own.tvd, finite])
+    totals: list[Float] = []
+    for block in resampled_counts(cut.test.n, config.n_resamples, config.seed, cut.test.extents):
+        totals.append(block.sum(axis=1))
+        for key, table in tables.items():
+            sums[key].append(block @ table)
+    total = np.concatenate(totals)
+    draws = {
+        key: _metric_draws(cut.test, own, np.concatenate(sums[key]), total, config)
+        for key, own in judged.items()
+    }
     level = 1.0 - (1.0 - config.level) / (len(METHODS) * len(ERRORS))  # Bonferroni, as Post-hoc
     none = draws["", ""]
     methods = [
@@ -329,30 +347,6 @@ class _Judged:
             soft_nll=soft_nll_rows(log_p, shares),
             bins=bin_index(stats.confidence, equal_width_edges(N_BINS)),
         )
-
-
-def _draws(
-    rows: Predictions, judged: Mapping[tuple[str, str], _Judged], config: AuditConfig
-) -> dict[tuple[str, str], dict[str, MetricDraws]]:
-    """Return every number of every method on resamples that all of them share."""
-    sums: dict[tuple[str, str], list[Float]] = {key: [] for key in judged}
-    tables: dict[tuple[str, str], Float] = {}
-    for key, own in judged.items():
-        # Gaps by bin against labels and votes, and what is averaged, (N, 2 B + 2)
-        inside = own.bins[:, None] == np.arange(N_BINS)
-        gaps = [inside * (own.confidence - own.agreement[of])[:, None] for of in (LABELS, VOTES)]
-        finite = np.where(np.isfinite(own.soft_nll), own.soft_nll, 0.0)
-        tables[key] = np.column_stack([*gaps, own.tvd, finite])
-    totals: list[Float] = []
-    for block in resampled_counts(rows.n, config.n_resamples, config.seed, rows.extents):
-        totals.append(block.sum(axis=1))
-        for key, table in tables.items():
-            sums[key].append(block @ table)
-    total = np.concatenate(totals)
-    return {
-        key: _metric_draws(rows, own, np.concatenate(sums[key]), total, config)
-        for key, own in judged.items()
-    }
 
 
 def _metric_draws(
