@@ -36,18 +36,18 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/datasets": Size(5_050, 25, 35),
     "core/inference": Size(2_740, 19, 21),
     "core/jobs": Size(3_300, 17, 36),
-    "core/library": Size(3_350, 15, 39),
+    "core/library": Size(3_300, 15, 37),
     "core/losses": Size(1_985, 13, 10),
-    "core/metrics": Size(11_130, 43, 105),
+    "core/metrics": Size(10_820, 43, 90),
     "core/models": Size(1_770, 11, 6),
     "core/ood": Size(1_075, 7, 6),
     "core/readers": Size(17_100, 75, 182),
     "core/reports": Size(3_300, 20, 28),
-    "core/screens": Size(20_760, 86, 228),
+    "core/screens": Size(20_000, 85, 116),
     "core/studies": Size(3_560, 15, 14),
     "core/training": Size(4_470, 19, 52),
     "core/xray": Size(1_265, 8, 13),
-    "pages": Size(19_330, 123, 310),
+    "pages": Size(18_700, 116, 190),
 }
 
 
