@@ -27,7 +27,7 @@ from core.datasets.listing import existing_root, names_of, pictures_below, skipp
 from core.datasets.pictures import FORMATS, STRETCHED, Pixels, Size, threads
 from core.datasets.published import svhn_test
 from core.datasets.shifts import SEVERITIES, OutsideSet
-from core.datasets.stream import StreamedSplit
+from core.datasets.stream import AHEAD, StreamedSplit
 from core.errors import Notice, Refused
 from core.progress import advance, stage
 
@@ -94,7 +94,7 @@ class ChangedSplit(DatasetSplit):
             coming: deque[Future[Pixels]] = deque()
             for rows, batch in zip(batches, self.source.images(batches, CPU), strict=True):
                 coming.append(pool.submit(self.change, batch.numpy(), rows.numpy()))
-                if len(coming) > torch.get_num_threads():
+                if len(coming) > min(torch.get_num_threads(), AHEAD):
                     yield torch.from_numpy(coming.popleft().result()).to(device)
             for images in coming:
                 yield torch.from_numpy(images.result()).to(device)

@@ -91,6 +91,7 @@ BINARY: Final = {  # folder, files of both parts, names of the classes, labels b
 }
 SIDE: Final = 32
 MOST_CLASSES: Final = 100
+MOST_BYTES: Final = 256 * 2**20  # of a file of CIFAR, which has 31 MiB, or 155 of CIFAR-100
 LOSSY: Final = (
     "These pictures are JPEGs, not the published pixels, which costs some accuracy: say so "
     "wherever a figure from them is shown."
@@ -197,6 +198,8 @@ def _pickles(kind: CifarClass, folder: Path) -> Plain:
 
     def content(file: str, *keys: str) -> list[Any]:
         with about(file):
+            if (folder / file).stat().st_size > MOST_BYTES:
+                raise _unlike(file, f"has more than {MOST_BYTES // 2**20} MiB")
             held, _ = pickled.load(memoryview((folder / file).read_bytes()))
             if not isinstance(held, dict) or not held.keys() >= {*keys}:
                 raise _unlike(file, f"holds no {' and '.join(keys)}")

@@ -285,7 +285,8 @@ def _levels(numbers: Int) -> tuple[Int, list[Int], Int]:
         place[joins[ready]] = n_known + np.arange(ready.sum())
         n_known, joins = n_known + int(ready.sum()), joins[~ready]
     last = np.arange(len(numbers)) * numbers.shape[1] + there.sum(axis=1) - 1
-    return words, levels, place[last]
+    # A batch of single words has an empty level: each rank's weights all need a gradient.
+    return words, levels or [np.empty((2, 0), np.int64)], place[last]
 
 
 def by_length(numbers: Tensor) -> tuple[Tensor, list[Tensor]]:

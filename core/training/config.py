@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Final
 
@@ -167,7 +167,7 @@ class ScheduleConfig:
         """Return the rate after so many epochs, 0 to n_epochs, as a share of the highest.
 
         Only a linear one changes within an epoch. A plateau is told by the training as it goes
-        (`core.training.plateau`), not by the epoch.
+        (`core.training.parts.Plateau`), not by the epoch.
         """
         if self.name == "linear":
             if trained < self.warmup:
@@ -325,13 +325,19 @@ class TrainConfig:
         """Refuse a network that cannot read the data, and settings of texts for images."""
         if self.of_texts:
             checked_text_model(self.model)
+            if self.model == BERT and TEXT_DATA[self.data].trees:
+                what = f"{self.model} reads plain texts, and {self.data} holds trees of phrases"
+                raise UsageError("SETTING", what, "use sst2, or another network")
             if self.model == TREE_LSTM and not TEXT_DATA[self.data].trees:
                 what = f"{self.model} reads trees, and {self.data} holds none"
                 trees = ", ".join(name for name, entry in TEXT_DATA.items() if entry.trees)
                 raise UsageError("SETTING", what, f"use {trees}, or another network")
-            if (self.model == BERT) != (self.text.bert is not None):
-                what = "BERT's folder and the network bert belong together, and one is missing"
-                raise UsageError("SETTING", what, "set model to bert and text.bert to its folder")
+            if self.model == BERT and self.text.bert is None:
+                what = "The network bert needs a folder with its weights"
+                raise UsageError("SETTING", what, "name that folder with text.bert")
+            if self.model != BERT and self.text.bert is not None:
+                what = f"text.bert names a folder of BERT, and the network is {self.model}"
+                raise UsageError("SETTING", what, "set model to bert, or leave text.bert out")
             return
         if self.model in TEXT_MODELS:
             what = f"{self.model} reads texts, and {self.data} holds images"
@@ -362,7 +368,14 @@ class TrainConfig:
     @property
     def digest(self) -> str:
         """Digest of all that decides the numbers; a name or a folder does not."""
-        decides = {key: v for key, v in self.to_json().items() if key not in NOT_DECIDING}
+        # What a form keeps of another optimiser or schedule decides nothing.
+        adagrad, linear = self.optimizer.name == "adagrad", self.schedule.name == "linear"
+        used = replace(
+            self,
+            optimizer=self.optimizer if adagrad else replace(self.optimizer, vectors_lr=None),
+            schedule=self.schedule if linear else replace(self.schedule, warmup=0.0),
+        )
+        decides = {key: v for key, v in used.to_json().items() if key not in NOT_DECIDING}
         decides = _without(decides, LATER | {"text": codec.to_json(TextConfig())})
         for section, later in (
             ("optimizer", LATER_OPTIMIZER),

@@ -22,7 +22,7 @@ from core.codes import NoticeCode
 from core.datasets.base import LabelledRows, SplitDataset
 from core.datasets.catalogue import data_entry
 from core.datasets.texts.dataset import TextDataset
-from core.datasets.texts.pieces import WEIGHTS, read_object
+from core.datasets.texts.pieces import CONFIG, WEIGHTS, read_object
 from core.defaults import VERSION
 from core.errors import Notice, Refused, UsageError
 from core.losses.base import Loss
@@ -82,6 +82,7 @@ class Plateau:
 
 
 MOST_AT_ONCE = 512
+SHORTEST_OF_BERT: Final = 3  # a start, one piece, an end
 FIXED = {
     "config": "other settings",
     "data": "other images",
@@ -340,11 +341,14 @@ def _network(
 
 def _bert(config: TrainConfig, folder: Path, data: TextDataset) -> nn.Module:
     """Return the BERT of a folder, where it has places and vectors for all that is read."""
-    sizes = read_sizes(read_object(folder / "config.json"))
+    sizes = read_sizes(read_object(folder / CONFIG))
     longest = max(config.text.length, config.text.test_length or 0)
     if longest > sizes.max_position_embeddings:
         what = f"{longest} pieces of a text are read, BERT has {sizes.max_position_embeddings}"
         raise UsageError("SETTING", what, "lower text.length and text.test_length")
+    if min(config.text.length, config.text.test_length or longest) < SHORTEST_OF_BERT:
+        what = "BERT reads a start, an end, and pieces between them"
+        raise UsageError("SETTING", what, f"set text.length to {SHORTEST_OF_BERT} or more")
     if len(data.vocabulary) > sizes.vocab_size:
         what = f"{len(data.vocabulary):,} pieces, and config.json says {sizes.vocab_size:,}"
         raise Refused("FORMAT_UNKNOWN", what, "give vocab.txt and config.json of one model")

@@ -352,11 +352,15 @@ def test_bert_gets_its_recipe_and_is_read_from_allowed_folders_alone(page, monke
     assert config == from_json(recipe | printed | {"augment": config.augment})
     test = page()
     test.selectbox(key="train.data").set_value("20newsgroups").run()
-    for model in ("bert", "text_cnn"):
-        test.selectbox(key="train.model").set_value(model).run()
-    assert test.selectbox(key="train.preset").value == "newsgroups"
-    assert test.number_input(key="train.length").value == 400
-    assert test.number_input(key="train.test_length").value is None
+    test.selectbox(key="train.model").set_value("bert").run()
+    for way in ({"model": "text_cnn"}, {"data": "digits"}):  # back, or over images
+        for key, what in way.items():
+            test.selectbox(key=f"train.{key}").set_value(what).run()
+        test.selectbox(key="train.data").set_value("20newsgroups").run()
+        assert test.selectbox(key="train.preset").value == "newsgroups"
+        assert test.number_input(key="train.length").value == 400
+        assert test.number_input(key="train.test_length").value is None
+        test.selectbox(key="train.model").set_value("bert").run()
 
 
 def test_word_vectors_are_read_from_allowed_folders_alone(page, monkeypatch):

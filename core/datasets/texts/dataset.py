@@ -16,7 +16,7 @@ from core.codes import NoticeCode
 from core.datasets.base import LabelledRows
 from core.datasets.splits import SPLIT_NAMES, SplitRecord
 from core.datasets.texts.corpus import LEFT_OUT, TextCorpus, read_corpus
-from core.datasets.texts.pieces import WEIGHTS, opened, read_pieces
+from core.datasets.texts.pieces import CONFIG, WEIGHTS, opened, read_object, read_pieces
 from core.datasets.texts.settings import FIRST, TextConfig
 from core.datasets.texts.trees import JOIN, tokens
 from core.datasets.texts.words import Vectors, numbers, read_vectors, vocabulary, words
@@ -247,6 +247,6 @@ def _of_bert(corpus: TextCorpus, folder: Path, settings: TextConfig) -> TextData
     )
     return replace(
         data,
-        digest=digest(data.digest, of_weights),
+        digest=digest(data.digest, of_weights, repr(sorted(read_object(folder / CONFIG).items()))),
         notices=(*data.notices, Notice(NoticeCode.PRETRAINED, text)),
     )

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -17,6 +17,7 @@ from core.errors import Refused
 
 START, END, UNKNOWN, PADDING = "[CLS]", "[SEP]", "[UNK]", "[PAD]"
 WEIGHTS: Final = "model.safetensors"
+CONFIG: Final = "config.json"
 PICKLED: Final = "pytorch_model.bin"
 UNPICKLE: Final = (
     "save the model with a recent transformers, or run `python assets/convert_checkpoint.py "
@@ -135,11 +136,15 @@ def read_pieces(folder: Path) -> WordPieces:
         tokenizer, or a vocabulary without the special pieces.
     """
     path = folder / "vocab.txt"
-    if path.is_file():
+    if _is_file(path):
         pieces = [line.removesuffix("\r") for line in _text(path).split("\n")]
         pieces = pieces[:-1] if pieces[-1] == "" else pieces
         path = folder / "tokenizer_config.json"
-        stated = read_object(path) if path.exists() else {}
+        stated = read_object(path) if _is_file(path) else {}
+        kind, words = stated.get("tokenizer_class"), stated.get("word_tokenizer_type", "basic")
+        basic = stated.get("do_basic_tokenize", True) is True and words == "basic"
+        if not basic or kind not in (None, "BertTokenizer", "BertTokenizerFast"):
+            raise _other(path, f"is of another tokenizer than BERT's: {kind!r:.40}")
         lower = stated.get("do_lower_case", True)
     else:
         path = folder / "tokenizer.json"
@@ -162,6 +167,13 @@ def read_pieces(folder: Path) -> WordPieces:
     return WordPieces(tuple(pieces), bool(lower))
 
 
+def _is_file(path: Path) -> bool:
+    """Whether there is such a file, and one may look."""
+    with suppress(OSError):
+        return path.is_file()
+    return False
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedReader]:
     """Open a file of a BERT's folder; Refused DATA_ROOT where it cannot be read."""
@@ -171,7 +183,7 @@ def opened(path: Path) -> Iterator[BufferedReader]:
     except OSError as error:
         what = f"{path.parent.name}, the folder of BERT, has no {path.name} that can be read"
         remedy = f"name with text.bert a folder with config.json, vocab.txt and {WEIGHTS}"
-        if path.name == WEIGHTS and path.with_name(PICKLED).exists():
+        if path.name == WEIGHTS and _is_file(path.with_name(PICKLED)):
             what, remedy = f"{what}, but {PICKLED}, which is a program", UNPICKLE
         raise Refused("DATA_ROOT", what, remedy) from error
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.datasets.catalogue import TEXT_DATA, data_entry
 from core.errors import UsageError
-from core.fields import Field, declared
+from core.fields import Field, JsonObject, declared
 from core.jobs.records import Job
 from core.losses.catalogue import LOSSES, Setting
 from core.models.catalogue import BERT, MODELS, TEXT_MODELS
@@ -198,20 +198,24 @@ def data_changed() -> None:
     put("model", next(iter(TEXT_MODELS)) if texts else FIRST["model"])
     put("preset", TEXT_RECIPE if texts else OWN)
     first = from_json(FIRST).to_json()
-    fill_recipe(RECIPES[TEXT_RECIPE].settings if texts else {key: first[key] for key in LEARNING})
+    fill_recipe(_of_texts() if texts else {key: first[key] for key in LEARNING})
 
 
 def model_changed() -> None:
     """Give BERT its recipe, whose rates and texts are not those of other networks, and back."""
-    bert = RECIPES[BERT_RECIPE].settings
     if value("model") == BERT:
         put("preset", BERT_RECIPE)
-        fill_recipe(bert)
+        fill_recipe(RECIPES[BERT_RECIPE].settings)
     elif value("preset") == BERT_RECIPE:
-        first = from_json(FIRST).to_json()["text"]
         put("preset", TEXT_RECIPE)
-        text = {key: first[key] for key in bert["text"]}
-        fill_recipe({**RECIPES[TEXT_RECIPE].settings, "text": text})
+        fill_recipe(_of_texts())
+
+
+def _of_texts() -> JsonObject:
+    """Return the papers' recipe for texts, with the texts' own settings that BERT's changes."""
+    first = from_json(FIRST).to_json()["text"]
+    text = {key: first[key] for key in RECIPES[BERT_RECIPE].settings["text"]}
+    return {**RECIPES[TEXT_RECIPE].settings, "text": text}
 
 
 def submitted() -> tuple[TrainConfig, ...]:

@@ -83,6 +83,13 @@ def test_both_layouts_of_a_folder_are_read(tmp_path):
             {"vocab.txt": "\n".join(PIECES), "tokenizer_config.json": '{"strip_accents": false}'},
             "treats accents",
         ),
+        (
+            {
+                "vocab.txt": "\n".join(PIECES),
+                "tokenizer_config.json": '{"tokenizer_class": "BertJapaneseTokenizer"}',
+            },
+            "another tokenizer than BERT's: 'BertJapaneseTokenizer'",
+        ),
     ],
 )
 def test_other_folders_are_refused(tmp_path, files, what):

@@ -95,6 +95,13 @@ def test_a_batch_gives_the_logits_and_gradients_of_its_trees_alone(net):
     assert torch.nonzero(read).flatten().tolist() == [number(word) for word in "abcdefg"]
 
 
+def test_every_weight_has_a_gradient_though_all_trees_are_words(net):
+    """Several devices wait for the gradients of all weights on each."""
+    loss = net(batch("a", "b")).sum()
+    grads = torch.autograd.grad(loss, list(net.parameters()), allow_unused=True)
+    assert all(gradient is not None for gradient in grads)
+
+
 def test_any_tree_is_read_in_the_order_of_its_words(net):
     rng = np.random.default_rng(0)
 

@@ -541,6 +541,23 @@ def test_texts_at_their_defaults_leave_digests_as_they_were():
     assert from_json(TEXT | {"text": {"length": 300}}).digest != from_json(TEXT).digest
 
 
+@pytest.mark.parametrize(
+    ("section", "name", "other", "setting"),
+    [
+        ("schedule", "linear", "constant", {"warmup": 0.2}),
+        ("optimizer", "adagrad", "adam", {"vectors_lr": 3.7}),
+    ],
+)
+def test_what_another_schedule_or_optimizer_would_read_decides_nothing(
+    section, name, other, setting
+):
+    def digest(name, **settings):
+        return from_json(TEXT | {section: {"name": name, **settings}}).digest
+
+    assert digest(other, **setting) == digest(other)
+    assert digest(name, **setting) != digest(name)
+
+
 def test_bert_is_trained_as_printed():
     given = {"model": "bert", "preset": "newsgroups_bert", "text": {"bert": "bert-base-uncased"}}
     config = from_json(TEXT | given)  # Ghosh et al. 2022, appendix D
@@ -579,8 +596,12 @@ def test_settings_of_texts_come_back():
         ({"text": {"left_out": [1]}}, "text.left_out"),
         ({"text": {"embeddings": "a\0b"}}, "text.embeddings is"),
         ({"text": {"strip": "none"}}, "text.strip is 'none'"),
-        ({"text": {"bert": "/bert"}}, "belong together"),
-        ({"model": "bert"}, "belong together"),
+        ({"text": {"bert": "/bert"}}, "the network is"),
+        ({"model": "bert"}, "needs a folder"),
+        (
+            {"data": "sst_binary", "model": "bert", "text": {"bert": "/bert"}},
+            "bert reads plain texts, and sst_binary holds trees",
+        ),
         ({"data": "mnist"}, "No data set is called 'mnist'"),
     ],
 )

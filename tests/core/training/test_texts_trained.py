@@ -120,9 +120,10 @@ def test_bert_learns_from_the_weights_of_its_folder_and_resumes_bit_by_bit(folde
         resumed = trained(stopped, seconds=0)
     for name, value in straight.net.state_dict().items():
         assert torch.equal(resumed.net.state_dict()[name], value), name
-    make(tmp_path / "bert", tensors(seed=1))
-    with pytest.raises(Refused, match="CHANGED"):
-        trained(stopped)
+    for change in ({"layer_norm_eps": 1e-5}, {"named": tensors(seed=1)}):
+        make(tmp_path / "bert", **change)
+        with pytest.raises(Refused, match="CHANGED"):
+            trained(stopped)
 
 
 def test_the_run_of_a_bert_says_what_was_new_and_keeps_its_pieces(folder, tmp_path, monkeypatch):
@@ -139,6 +140,7 @@ def test_the_run_of_a_bert_says_what_was_new_and_keeps_its_pieces(folder, tmp_pa
     [
         ({"length": 25}, {}, "25 pieces of a text are read, BERT has 24"),
         ({"test_length": 30}, {}, "30 pieces"),
+        ({"test_length": 2}, {}, "BERT reads a start, an end"),
         ({}, {"vocab_size": 9}, "config.json says 9"),
     ],
 )
