@@ -40,6 +40,7 @@ function plots({ figures }) {
 
 function show(box, step) {
   const { label, written, said, texts, markup, filled, figures } = box.data;
+  box.classList.toggle("moving", step !== box.data.at); // what only the server draws is older
   box.querySelector("output").textContent = written[step];
   box.querySelector("input").setAttribute("aria-valuetext", said[step]);
   if (plots(box.data).some((plot) => (plot.dataset.waitsFor || label) !== label)) return;
@@ -67,10 +68,13 @@ function listen(box, input) {
     box.tell((box.at = box.told = input.valueAsNumber));
   };
   input.addEventListener("pointerdown", hold);
-  input.addEventListener("keydown", hold);
+  const moves = ({ key }) => key !== "Tab" && key !== "Shift"; // which arrive here, or leave
+  input.addEventListener("keydown", (event) => moves(event) && hold());
   input.addEventListener("input", () => show(box, input.valueAsNumber));
   for (const end of ["pointerup", "pointercancel", "blur"]) input.addEventListener(end, tell);
-  input.addEventListener("keyup", () => (box.soon = setTimeout(tell, 200))); // more may follow
+  input.addEventListener("keyup", (event) => {
+    if (moves(event)) box.soon = setTimeout(tell, 200); // more may follow
+  });
   input.addEventListener("change", () => box.held || tell()); // by a screen reader
 }
 

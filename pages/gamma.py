@@ -36,15 +36,17 @@ def draw(source: cache.HistorySource, offered: list[cache.HistorySource]) -> Non
         if state.plain():
             widgets.second(words.about)
         widgets.strip(view.numbers)
-        for text in view.caveats:
-            widgets.second(text)
-        figures.difference_of(history, second, at)
+        with st.container(key="gamma_at"):
+            for text in view.caveats:
+                widgets.second(text)
+            figures.difference_of(history, second, at)
     with bin_place:
         choices.bin_of(history.grid, bin_index)
-    figures.maps(view, history, (at, bin_index))
+    figures.maps(view, history, (at, bin_index), source.id)
     if not state.plain():
         figures.panels(view)
-    widgets.caption(view.caption)
+    with st.container(key="gamma_foot"):
+        widgets.caption(view.caption)
     figures.download(history.grid)
 
 

@@ -79,6 +79,9 @@ def test_the_first_visit_opens_the_sample_and_the_slider_scrubs(visit):
     page.reload()
     settled(page)
     expect(said).to_contain_text("Over 27 epochs gamma")
+    slider(page).focus()
+    slider(page).press("End")
+    expect(page).not_to_have_url(re.compile("epoch="))  # the newest is followed
 
 
 @pytest.mark.nightly

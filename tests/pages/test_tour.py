@@ -47,7 +47,7 @@ def test_a_step_and_its_page_speak_of_the_same_correction(home):
     assert re.search(r"off by (\S+) points .* brings that to (\d+\.\d)", headline).groups() == told
     samples = Library(Path("unused"), SAMPLES)
     n_fit = samples.load(tour.SURE, "val").n
-    assert f"Learned from {n_fit:,} other pictures, for pictures like those." in card(test)
+    assert f"Learned from {n_fit:,} other pictures; holds only for such." in card(test)
 
 
 def test_the_last_step_says_of_films_what_its_page_says_and_leads_to_ones_own_file(home):

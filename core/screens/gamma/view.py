@@ -108,11 +108,12 @@ def square_at(n: float, says: float, right: float) -> dict[str, list[float]]:
 
 def moved_traces(bins: BinTable, words: ClaimWords) -> str:
     """Return what other bins move in the diagram, but for the square: JSON, a value a trace."""
-    hover = f"{words.says} %{{x:.1%}}, {words.right} %{{y:.1%}}<extra></extra>"
-    moved: dict[str, list[object]] = {"hovertemplate": [hover]}
-    for name, columns in small_columns(bins).items():
+    moved: dict[str, list[object]] = {}
+    for name, columns in small_columns(bins, words).items():
         moved[name] = [
-            None if column is None else [None if v is None else round(float(v), 3) for v in column]
+            None
+            if column is None
+            else [v if v is None or isinstance(v, str) else round(float(v), 3) for v in column]
             for column in columns
         ]
     return json.dumps(moved, separators=(",", ":"))

@@ -192,9 +192,9 @@ def small_diagram(
     return go.Figure([_band(bins, theme), _diagonal(theme), *dots], settings)
 
 
-def small_columns(bins: BinTable) -> dict[str, list[Any]]:
+def small_columns(bins: BinTable, words: ClaimWords) -> dict[str, list[Any]]:
     """Return what depends on the bins in a small diagram: by property, a column a trace."""
-    traces = [_outline(bins), DIAGONAL, *(_places(bins, t, SMALL_DOTS) for t in TONES)]
+    traces = [_outline(bins), DIAGONAL, *(_places(bins, t, words, SMALL_DOTS) for t in TONES)]
     return {name: [trace.get(name) for trace in traces] for name in traces[-1]}
 
 
@@ -330,14 +330,15 @@ def _diagonal(theme: Theme) -> go.Scatter:
     )
 
 
-def _places(bins: BinTable, of_tone: Tone, scale: float = 1.0) -> Columns:
-    """Return where the dots of a tone lie, how large they are and how far their whiskers reach."""
+def _places(bins: BinTable, of_tone: Tone, words: ClaimWords, scale: float = 1.0) -> Columns:
+    """Return where the dots of a tone lie, what they say, and how large they and whiskers are."""
     at = _bins_of_tone(bins, of_tone)
     right = bins.accuracy[at]
     return {
         "x": bins.confidence[at],
         "y": right,
         "customdata": at,
+        "hovertext": [hover(bins, i, words) for i in at],
         "marker.size": scale * (SMALLEST + GROWTH * np.sqrt(bins.count[at] / bins.count.max())),
         "error_y.array": np.maximum(bins.ci_high[at] - right, 0.0),
         "error_y.arrayminus": np.maximum(right - bins.ci_low[at], 0.0),
@@ -347,7 +348,7 @@ def _places(bins: BinTable, of_tone: Tone, scale: float = 1.0) -> Columns:
 def _dots(
     bins: BinTable, of_tone: Tone, theme: Theme, words: ClaimWords, scale: float = 1.0
 ) -> go.Scatter:
-    at, places = _bins_of_tone(bins, of_tone), _places(bins, of_tone, scale)
+    places = _places(bins, of_tone, words, scale)
     ring = of_tone in {"few", "sound"}
     colour = theme.mark(of_tone)
     marker = {
@@ -363,8 +364,8 @@ def _dots(
         mode="markers",
         marker=marker,
         error_y=_whiskers(places["error_y.array"], places["error_y.arrayminus"], colour),
-        customdata=at,
-        hovertext=[hover(bins, i, words) for i in at],
+        customdata=places["customdata"],
+        hovertext=places["hovertext"],
         hovertemplate="%{hovertext}<extra></extra>",
         cliponaxis=False,
         selected={"marker": {"opacity": 1}},

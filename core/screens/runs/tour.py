@@ -34,7 +34,7 @@ def mended_stop(fixed: "Mended", n_fit: int) -> Stop:
     before, after = points(fixed.before), points(fixed.after)
     return Stop(
         f"A correction lowers its error from {before} to {after} points.",
-        f"Learned from {count(n_fit)} other pictures, for pictures like those.",
+        f"Learned from {count(n_fit)} other pictures; holds only for such.",
     )
 
 

@@ -224,12 +224,12 @@ def care(scored: FilmScores, index: int, known: Reference | None) -> tuple[str, 
         reading = place.reading
         verdict = reading if reading.startswith("no ") else f"the model {reading}"
         paragraphs.append(
-            f"Average score {in_hundred(float(place.bands.mean[place.i]))}: {verdict}."
+            f"These films average {in_hundred(float(place.bands.mean[place.i]))}: {verdict}."
         )
     if known.named:
         paragraphs.append(counted(known))
     paragraphs.append(
-        "Not for real patients."
+        "Counts are not of real patients."
         if source.synthetic
         else "These counts will differ at another clinic."
     )
@@ -458,8 +458,7 @@ def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
     return FigureCard(
         key="film_bands",
         title="Score against what was found",
-        explanation=f"of all films, {in_hundred(known.prevalence[index])} in 100 were labelled"
-        f"{'; this film’s band is shaded' if dots[at].n else ''}",
+        explanation=f"of all films, {in_hundred(known.prevalence[index])} in 100 were labelled",
         draw=partial(draw_bands, dots, at),
         alt=f"Labelled with {labelled_with(scored.findings[index])}, of 100 films, by the "
         f"model’s score: {listing}. This film’s band: {marked}.",

@@ -290,9 +290,9 @@ def icon_array(bands: Bands, i: int, *, counted: bool = True) -> IconArray | Non
     value, low, high = (
         round(100 * float(part[i])) for part in (bands.share, bands.ci_low, bands.ci_high)
     )
-    key = ("labelled", "may be", "not labelled")
+    key = ("labelled at least", "may be", "not labelled")
     if not counted:
-        key = ("would be labelled", "may be", "would not be labelled")
+        key = ("would be labelled at least", "may be", "would not be labelled")
     return IconArray(low, value, high, key)
 
 

@@ -82,8 +82,11 @@ def difference_of(history: GammaDynamics, beside: Second | None, at: int) -> Non
     html_macros.draw("beside", mark, text + more)
 
 
-def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int]) -> None:
-    """Draw the maps with the slider beside the diagram with the update."""
+def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], source_id: str) -> None:
+    """Draw the maps with the slider beside the diagram with the update.
+
+    The slider and Play of another history are others, so that none goes on with its epochs.
+    """
     at, bin_index = place
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(key="gamma_left")
@@ -93,10 +96,10 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int]) -> Non
         with st.container(key="gamma_maps"):
             widgets.figure(view.heatmap, select=True, titled=False)
             moved = _moved(history, bin_index)
-            _scrubber(history.grid, at, moved)
+            _scrubber(history.grid, at, moved, source_id)
         with st.container(horizontal=True, vertical_alignment="center", key="gamma_play"):
             if moved.figures:
-                _PLAY(key="gamma.play", data={"slider": SLIDER}, width="content")
+                _PLAY(key=f"gamma.play.{source_id}", data={"slider": SLIDER}, width="content")
             widgets.key(view.key)
     with right:
         widgets.figure(view.diagram, select=True)
@@ -109,7 +112,7 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int]) -> Non
                 widgets.caption(history.learned.note)
 
 
-def _scrubber(grid: HistoryGrid, at: int, moved: Dragged) -> None:
+def _scrubber(grid: HistoryGrid, at: int, moved: Dragged, source_id: str) -> None:
     """Draw the box round the chosen epoch, and the slider that moves it."""
     html_macros.draw("epoch_box", at, grid.n_updates)
     if grid.n_updates < 2:
@@ -118,7 +121,12 @@ def _scrubber(grid: HistoryGrid, at: int, moved: Dragged) -> None:
     with st.container(key="gamma_scrub"):
         name = gamma_state.words().terms.epoch
         live_slider.handle(
-            name, "epoch", at, moved, "", lambda place: gamma_state.keep_epoch(grid, place)
+            name,
+            f"epoch.{source_id}",
+            at,
+            moved,
+            "",
+            lambda place: gamma_state.keep_epoch(grid, place),
         )
 
 

@@ -93,7 +93,7 @@ class JobPage:
         parts = [self.entry.title, *filter(None, [about]), standing]
         if job.slots:
             parts.append(", ".join(job.slots))
-        if job.cluster:
+        if job.cluster and not state.plain():
             # Its number in the cluster, and why it waits there, in the cluster's own words
             why = waiting_for(job)
             parts.append(f"SLURM {job.cluster}" + (f" ({why})" if why else ""))

@@ -143,7 +143,7 @@ def settings(study: FilmStudy) -> SaliencySettings:
 def film_alone(film: FilmEntry) -> None:
     """Draw a film without heat."""
     scene = _scene(film, None, SaliencySettings(look="film", opacity=0.0), ())
-    st.image(xray_films.png(scene), alt=f"{film.title}.", width="stretch")
+    st.image(xray_films.png(scene), alt=f"Film: {film.title}.", width="stretch")
 
 
 def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:

@@ -249,7 +249,8 @@ def test_the_browser_is_sent_what_is_drawn_after_each_epoch():
     for at in range(2):
         drawn = epoch_diagram(bins_of(history, at), 1, LIGHT).data[:-1]
         sent = json.loads(moved_traces(bins_of(history, at), ANSWERS))
-        assert sent.pop("hovertemplate") == ["says %{x:.1%}, right %{y:.1%}<extra></extra>"]
+        texts = [text or [] for text in sent.pop("hovertext")]
+        assert texts == [[*(trace.hovertext or ())] for trace in drawn]
         for name, columns in sent.items():
             for trace, column in zip(drawn, columns, strict=True):
                 if trace[name] is None:

@@ -137,7 +137,7 @@ def test_one_band_has_one_verdict_wherever_in_it_a_film_scores():
     for score in (0.0005, 0.01, 0.05):  # below, within and above
         assert low.at(0, score).reading == "says more than it should"
         said = " ".join(views.care(film(score), 0, low))
-        assert "Average score 5: the model says more than it should." in said
+        assert "These films average 5: the model says more than it should." in said
 
 
 def test_a_band_of_few_films_has_no_verdict_in_any_mark():
@@ -164,12 +164,12 @@ def test_small_and_long_films_are_named():
 
 def test_what_must_be_read_beside_a_score():
     text = " ".join(views.care(film(0.74), 0, known()))
-    assert "Average score 75: no error beyond chance here." in text
+    assert "These films average 75: no error beyond chance here." in text
     assert "These counts will differ at another clinic." in text
     card = views.bands_card(film(0.74), 0, known())
-    assert card.explanation == "of all films, 29 in 100 were labelled; this film’s band is shaded"
+    assert card.explanation == "of all films, 29 in 100 were labelled"
     drawn = reference([0.75] * 100, [1] * 100, synthetic=True)
-    assert views.care(film(0.74), 0, drawn)[-1] == "Not for real patients."
+    assert views.care(film(0.74), 0, drawn)[-1] == "Counts are not of real patients."
 
 
 def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
@@ -210,7 +210,7 @@ def test_the_icons_are_the_numbers_of_the_sentence():
     assert (icons.low, icons.filled, icons.high) == (46, 60, 73)
     assert note == "from 48 of 100 test films"
     assert icons.text == "60 of 100 icons are filled, 46 of them solid; dashed up to 73."
-    assert icons.key == ("labelled", "may be", "not labelled")
+    assert icons.key == ("labelled at least", "may be", "not labelled")
 
 
 def test_the_alt_text_of_the_bands_names_the_films_own():
