@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Final
 
@@ -368,14 +368,7 @@ class TrainConfig:
     @property
     def digest(self) -> str:
         """Digest of all that decides the numbers; a name or a folder does not."""
-        # What a form keeps of another optimiser or schedule decides nothing.
-        adagrad, linear = self.optimizer.name == "adagrad", self.schedule.name == "linear"
-        used = replace(
-            self,
-            optimizer=self.optimizer if adagrad else replace(self.optimizer, vectors_lr=None),
-            schedule=self.schedule if linear else replace(self.schedule, warmup=0.0),
-        )
-        decides = {key: v for key, v in used.to_json().items() if key not in NOT_DECIDING}
+        decides = {key: v for key, v in self.to_json().items() if key not in NOT_DECIDING}
         decides = _without(decides, LATER | {"text": codec.to_json(TextConfig())})
         for section, later in (
             ("optimizer", LATER_OPTIMIZER),
@@ -384,6 +377,11 @@ class TrainConfig:
         ):
             if section in decides:
                 decides[section] = _without(decides[section], later)
+        # What a form keeps of another optimiser or schedule decides nothing.
+        if self.optimizer.name != "adagrad":
+            decides["optimizer"].pop("vectors_lr", None)
+        if self.schedule.name != "linear":
+            decides["schedule"].pop("warmup", None)
         return digest(repr(sorted(decides.items())))
 
 

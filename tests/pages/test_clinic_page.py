@@ -372,7 +372,7 @@ def test_a_saved_view_holds_its_badge_and_all_its_tables(page, keep, saved):
     fine(page(run=run, show=clinic.ONE, of="0", plain="true"))
     drawn = saved[-1].icons
     assert drawn[0].startswith("100 films like these: ")
-    assert drawn[1].key[0] == "labelled"
+    assert drawn[1].key[0] == "labelled at least"
     assert any("Off by" in text for text in saved[-1].paragraphs)
     test = fine(page(run=run, show=clinic.ALL))
     assert [name for name, _ in saved[-1].tables] == ["Every finding"]

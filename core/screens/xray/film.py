@@ -229,7 +229,7 @@ def care(scored: FilmScores, index: int, known: Reference | None) -> tuple[str, 
     if known.named:
         paragraphs.append(counted(known))
     paragraphs.append(
-        "Counts are not of real patients."
+        "Counted on synthetic films."
         if source.synthetic
         else "These counts will differ at another clinic."
     )
@@ -247,7 +247,7 @@ def icons(scored: FilmScores, index: int, known: Reference) -> tuple[IconArray |
     """Return 100 films like this one as icons, and how many were counted."""
     place = known.at(index, scored.scores[index])
     source = known.source
-    note = f"from {count(place.n)} of {count(source.n)} {source.split} {source.films}"
+    note = f"{count(place.n)} of {count(source.n)} {source.split} {source.films}"
     return icon_array(place.bands, place.i), note
 
 
@@ -457,8 +457,8 @@ def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
     marked = band_words(dots[at].low, dots[at].high)
     return FigureCard(
         key="film_bands",
-        title="Score against what was found",
-        explanation=f"of all films, {in_hundred(known.prevalence[index])} in 100 were labelled",
+        title="Score against labels",
+        explanation=f"labelled in {in_hundred(known.prevalence[index])} of 100 films",
         draw=partial(draw_bands, dots, at),
         alt=f"Labelled with {labelled_with(scored.findings[index])}, of 100 films, by the "
         f"model’s score: {listing}. This film’s band: {marked}.",

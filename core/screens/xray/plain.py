@@ -324,7 +324,7 @@ def _card(
     )
     return FigureCard(
         key="clinic_bands",
-        title="Score against what was found",
+        title="Score against labels",
         explanation="",
         draw=partial(draw_bands, dots, chosen),
         alt=f"{finding(name)}, of 100 {source.films} in each band of scores: {spoken}."

@@ -204,7 +204,7 @@ def _findings(study: FilmStudy) -> None:
         table = beside.finding_table(study.opinions(), study.name, edition, note)
     else:
         known = study.known is not None
-        explanation = "each with its own reference: films of that score" if known else ""
+        explanation = "each beside films of its score" if known else ""
         table = views.table(study.main.scored, study.index, study.known, edition, note)
     widgets.title(FINDINGS_TITLE, explanation)
     marks = study.marks if study.several else ()

@@ -169,7 +169,7 @@ def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
     if beside:
         widgets.caption(beside)
     widgets.caption(words.CAPTION)
-    with st.popover("What heat is, and is not", type="tertiary", key="xray.limits"):
+    with st.popover("What heat means", type="tertiary", key="xray.limits"):
         for head, text in words.MORE:
             st.markdown(f"**{head}.** {text}")
     return pictures

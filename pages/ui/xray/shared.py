@@ -260,4 +260,4 @@ def export(sheet: PageView) -> None:
 
 def care(paragraphs: tuple[str, ...], last: str) -> None:
     """Draw what must be read with the numbers, in ink, the last line strong."""
-    widgets.caveat("Read with care", *paragraphs, last=last)
+    widgets.caveat("Caution", *paragraphs, last=last)

@@ -167,9 +167,9 @@ def test_what_must_be_read_beside_a_score():
     assert "These films average 75: no error beyond chance here." in text
     assert "These counts will differ at another clinic." in text
     card = views.bands_card(film(0.74), 0, known())
-    assert card.explanation == "of all films, 29 in 100 were labelled"
+    assert card.explanation == "labelled in 29 of 100 films"
     drawn = reference([0.75] * 100, [1] * 100, synthetic=True)
-    assert views.care(film(0.74), 0, drawn)[-1] == "Counts are not of real patients."
+    assert views.care(film(0.74), 0, drawn)[-1] == "Counted on synthetic films."
 
 
 def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
@@ -208,7 +208,7 @@ def test_a_share_of_too_few_films_stands_in_the_file_alone():
 def test_the_icons_are_the_numbers_of_the_sentence():
     icons, note = views.icons(film(0.74), 0, known())
     assert (icons.low, icons.filled, icons.high) == (46, 60, 73)
-    assert note == "from 48 of 100 test films"
+    assert note == "48 of 100 test films"
     assert icons.text == "60 of 100 icons are filled, 46 of them solid; dashed up to 73."
     assert icons.key == ("labelled at least", "may be", "not labelled")
 
