@@ -184,16 +184,18 @@ def load_bert(path: Path, sizes: BertSizes, n_outputs: int) -> Bert:
     """
     with torch.device("meta"):
         net = Bert(sizes, n_outputs)
-    wanted = {file_name(own): own for own in net.state_dict() if not own.startswith(HEAD)}
+    expected = {file_name(own): own for own in net.state_dict() if not own.startswith(HEAD)}
     try:
         with safe_open(path, framework="pt") as file:
             names = [name for name in file.keys() if not UNREAD.fullmatch(name)]  # noqa: SIM118
             shapes = [(_today(name), tuple(file.get_slice(name).get_shape())) for name in names]
-            _check(shapes, {to: tuple(net.get_parameter(own).shape) for to, own in wanted.items()})
+            _check(
+                shapes, {to: tuple(net.get_parameter(own).shape) for to, own in expected.items()}
+            )
             net.to_empty(device="cpu")
             with torch.no_grad():
                 for name in names:
-                    net.get_parameter(wanted[_today(name)]).copy_(file.get_tensor(name))
+                    net.get_parameter(expected[_today(name)]).copy_(file.get_tensor(name))
     except (OSError, SafetensorError) as error:
         raise Refused("STATE_DICT", f"{path.name} is damaged: {error!s:.80}", REMEDY) from error
     nn.init.normal_(net.head.weight, std=sizes.initializer_range)
@@ -201,20 +203,20 @@ def load_bert(path: Path, sizes: BertSizes, n_outputs: int) -> Bert:
     return net
 
 
-def _check(found: list[tuple[str, tuple[int, ...]]], wanted: dict[str, tuple[int, ...]]) -> None:
-    """Refuse tensors that are not exactly those that are wanted."""
-    given = dict(found)
-    unknown, missing = given.keys() - wanted.keys(), wanted.keys() - given.keys()
-    unlike = [name for name in given if given[name] != wanted.get(name)]
+def _check(stored: list[tuple[str, tuple[int, ...]]], expected: dict[str, tuple[int, ...]]) -> None:
+    """Refuse tensors that are not exactly the expected ones."""
+    given = dict(stored)
+    unknown, missing = given.keys() - expected.keys(), expected.keys() - given.keys()
+    unlike = [name for name in given if given[name] != expected.get(name)]
     if unknown:
         what = f"has {min(unknown)[:80]}, and BERT has not"
     elif missing:
-        what = f"lacks {len(missing)} of BERT's {len(wanted)} tensors, such as {min(missing)}"
-    elif len(found) > len(given):
+        what = f"lacks {len(missing)} of BERT's {len(expected)} tensors, such as {min(missing)}"
+    elif len(stored) > len(given):
         what = "has a tensor twice, by its name of today and an older one"
     elif unlike:
         name = unlike[0]
-        what = f"has {name} of {given[name]}, and config.json makes it {wanted[name]}"
+        what = f"has {name} of {given[name]}, and config.json makes it {expected[name]}"
     else:
         return
     raise Refused("STATE_DICT", f"The file of weights {what}", REMEDY)

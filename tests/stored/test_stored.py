@@ -240,7 +240,10 @@ def test_a_job_shows_what_it_was_to_do_and_how_it_ended(run, job_id):
     then = JOBS[job_id]["shown"]
     assert shown.items() >= {key: then[key] for key in then.keys() - {"config"}}.items()
     config = shown["config"]
-    later = {"schedule": {"patience": 5, "warmup": 0.0}, "optimizer": {"vectors_lr": None}}
+    later: dict[str, dict[str, object]] = {  # what came later
+        "schedule": {"patience": 5, "warmup": 0.0},
+        "optimizer": {"vectors_lr": None},
+    }
     for section in later.keys() & config.keys():
         for key, default in later[section].items():
             assert config[section].pop(key) == default

@@ -135,8 +135,8 @@ def to_numbers(
     known = vocabulary(trained, n_words)
     if trees:
         known = (*known[:2], JOIN, *known[2:])
-    found = {part: numbers(of, known, lengths[part], taken) for part, of in read.items()}
-    return _dataset(corpus, known, found)
+    encoded = {part: numbers(of, known, lengths[part], taken) for part, of in read.items()}
+    return _dataset(corpus, known, encoded)
 
 
 def _texts(corpus: TextCorpus) -> dict[str, list[str]]:
@@ -146,11 +146,11 @@ def _texts(corpus: TextCorpus) -> dict[str, list[str]]:
 
 
 def _dataset(
-    corpus: TextCorpus, known: tuple[str, ...], found: Mapping[str, tuple[Int, Int]]
+    corpus: TextCorpus, known: tuple[str, ...], encoded: Mapping[str, tuple[Int, Int]]
 ) -> TextDataset:
     """Return a corpus with the numbers and ends of the texts of each part."""
     parts = {}
-    for part, (of_words, ends) in found.items():
+    for part, (of_words, ends) in encoded.items():
         ids = tuple(row_id for row_id, _ in corpus.rows(part))
         unlabelled = np.full(len(ids), -1, np.int64)
         labels = unlabelled if part == LEFT_OUT else corpus.labels[corpus.split.rows[part]]
@@ -237,8 +237,8 @@ def _of_bert(corpus: TextCorpus, folder: Path, settings: TextConfig) -> TextData
     """Return a corpus as numbers of the pieces of words of a BERT; its weights count as data."""
     cut, length = read_pieces(folder), settings.length
     lengths = dict.fromkeys(_texts(corpus), settings.test_length or length) | {"train": length}
-    found = {part: cut.numbers(of, lengths[part]) for part, of in _texts(corpus).items()}
-    data = _dataset(corpus, cut.pieces, found)
+    encoded = {part: cut.numbers(of, lengths[part]) for part, of in _texts(corpus).items()}
+    data = _dataset(corpus, cut.pieces, encoded)
     with opened(folder / WEIGHTS) as file:
         of_weights = hashlib.file_digest(file, "sha256").hexdigest()
     text = (

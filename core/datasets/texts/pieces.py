@@ -110,18 +110,18 @@ class WordPieces:
 
 def _cut(word: str, number: Mapping[str, int]) -> list[int]:
     """Return the pieces of a word, each the longest that fits; UNKNOWN's where none does."""
-    found: list[int] = []
+    cut: list[int] = []
     start = 0 if len(word) <= LONGEST else len(word)
     while start < len(word):
         for end in range(len(word), start, -1):
             piece = (INSIDE if start else "") + word[start:end]
             if piece in number:
-                found.append(number[piece])
+                cut.append(number[piece])
                 start = end
                 break
         else:
             return [number[UNKNOWN]]
-    return found or [number[UNKNOWN]]
+    return cut or [number[UNKNOWN]]
 
 
 def read_pieces(folder: Path) -> WordPieces:

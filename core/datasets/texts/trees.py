@@ -71,11 +71,11 @@ def _nodes(tree: str, place: str) -> Iterator[tuple[str, str]]:
         elif word:
             opened[-1][1].append((True, word))
         elif closes:
-            name, held = opened.pop()
-            kind = [is_word for is_word, _ in held]
+            name, contents = opened.pop()
+            kind = [is_word for is_word, _ in contents]
             if kind not in (WORD, JOINED):
                 raise _refused("a node holds neither one word nor two nodes", place)
-            text = " ".join(text for _, text in held)
+            text = " ".join(text for _, text in contents)
             text = f"({text})" if kind == JOINED else text
             yield name, text
             closed = not opened

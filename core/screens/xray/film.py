@@ -458,7 +458,7 @@ def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
     return FigureCard(
         key="film_bands",
         title="Score against labels",
-        explanation=f"labelled in {in_hundred(known.prevalence[index])} of 100 films",
+        explanation=f"of all films, {in_hundred(known.prevalence[index])} in 100 were labelled",
         draw=partial(draw_bands, dots, at),
         alt=f"Labelled with {labelled_with(scored.findings[index])}, of 100 films, by the "
         f"model’s score: {listing}. This film’s band: {marked}.",

@@ -366,7 +366,7 @@ SCALES: Final = {
     OWN: "This picture alone",
 }
 LEGENDS: Final = {
-    FINDINGS: "strong influence, one scale for its findings",
+    FINDINGS: "strong influence, one scale for this film’s findings",
     FILMS: "strong influence, one scale for all films here",
     OWN: "strongest in this picture alone",
 }

@@ -167,7 +167,7 @@ def test_what_must_be_read_beside_a_score():
     assert "These films average 75: no error beyond chance here." in text
     assert "These counts will differ at another clinic." in text
     card = views.bands_card(film(0.74), 0, known())
-    assert card.explanation == "labelled in 29 of 100 films"
+    assert card.explanation == "of all films, 29 in 100 were labelled"
     drawn = reference([0.75] * 100, [1] * 100, synthetic=True)
     assert views.care(film(0.74), 0, drawn)[-1] == "Counted on synthetic films."
 
