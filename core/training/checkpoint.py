@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from threading import Lock, Thread
+from threading import RLock, Thread
 from typing import Any, Final, Self
 
 import numpy as np
@@ -71,12 +71,13 @@ class CheckpointWriter:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._pending: Future[None] | None = None
         self._newest: tuple[int, State] | None = None  # until it is on the disk
-        self._writing = Lock()
+        self._writing = RLock()
 
     def keep(self, epoch: int, state: State) -> None:
         """Keep a copy of the state after so many epochs in memory, in place of the one before."""
         self.wait()
-        self._newest = (epoch, on_host(state))
+        with self._writing:  # for ever once the process ends: what is saved then is the newest
+            self._newest = (epoch, on_host(state))
 
     def save(self, epoch: int, state: State) -> None:
         """Begin to save the state after so many epochs, as it is now."""
@@ -112,16 +113,19 @@ class CheckpointWriter:
                 continue
         if not number:
             return
-        with suppress(Exception):  # whatever it is, the process ends
-            self._write()
-        if not ranks.leads():
-            # The first rank is to save and end, too, if this one alone got the signal. It started
-            # this one, but for srun, and Fabric would kill it as it saves for an exit code here.
-            if not ranks.by_srun() and os.getppid() == self._parent:
-                os.kill(self._parent, signal.SIGTERM)
-            os._exit(0)
-        ctypes.CDLL(None).signal(signal.SIGTERM, 0)  # the default; Python asks for the main thread
-        os.kill(os.getpid(), signal.SIGTERM)
+        with self._writing:
+            with suppress(Exception):  # whatever it is, the process ends
+                self._write()
+            if not ranks.leads():
+                # The first rank is to save and end, too, if this one alone got the signal. It
+                # started this one, but for srun, and Fabric would kill it as it saves for an exit
+                # code here.
+                if not ranks.by_srun() and os.getppid() == self._parent:
+                    os.kill(self._parent, signal.SIGTERM)
+                os._exit(0)
+            # the default; Python asks for the main thread
+            ctypes.CDLL(None).signal(signal.SIGTERM, 0)
+            os.kill(os.getpid(), signal.SIGTERM)
 
     def __exit__(self, kind: object, *_: object) -> None:
         self._thread.shutdown()

@@ -127,8 +127,8 @@ def test_what_is_saved_of_two_models_names_both_and_says_which_is_strange():
     assert [one.startswith(WHY) for one in page.paragraphs] == [True, False, False]
     assert page.paragraphs[1:] == (DIFFER, RISK)
     assert [card.title for card in page.cards] == [
-        "Theirs: score against what was found",
-        "Other: score against what was found",
+        "Theirs: score against labels",
+        "Other: score against labels",
     ]
     assert len({card.key for card in page.cards}) == 2
     told = unescape(re.sub("<[^>]*>", " ", sheet_html(page)))

@@ -191,7 +191,8 @@ def test_runs_are_renamed_tagged_deleted_and_indexed_anew(run, library):
 
 
 @pytest.mark.slow
-def test_a_draft_is_read_as_it_was_and_kept(home, library):
+def test_a_draft_is_read_as_it_was_and_kept(home, library, monkeypatch):
+    monkeypatch.setattr(session, "_ROOMS", {})
     test = opened()
     (uploader,) = test.file_uploader
     data = (STORED / "draft" / DRAFT["file_name"]).read_bytes()

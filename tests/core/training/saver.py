@@ -5,6 +5,7 @@ a child that goes on from the newest checkpoint there and saves one after anothe
 child's pid, then every epoch whose saving has returned, then "dead". `threaded` in the place of
 `loop` saves in a thread, and prints an epoch once the next is begun. `stuck FOLDER` keeps epochs
 and then hangs; with a second folder it is the first of two ranks, and prints the pid of the other.
+`keep FOLDER` prints an epoch and keeps it, one after another, and saves slowly.
 Torch is imported once, and never used before a fork.
 """
 
@@ -13,8 +14,11 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -75,6 +79,20 @@ def be_stuck(folder: Path) -> None:
             ctypes.CDLL(None).pthread_mutex_lock(locked)
 
 
+def keep_for_ever(folder: Path) -> None:
+    save = checkpoint.save
+
+    def save_slowly(*of: Any) -> None:
+        save(*of)
+        time.sleep(0.5)
+
+    checkpoint.save = save_slowly
+    with checkpoint.CheckpointWriter(folder) as writer:
+        for epoch in count(1):
+            say(epoch)
+            writer.keep(epoch, state_of(epoch))
+
+
 def last_epoch(folder: Path) -> int:
     found = checkpoint.newest(folder)
     return found["epoch"] if found else 0
@@ -122,5 +140,7 @@ if __name__ == "__main__":
             command = [sys.executable, "-m", "tests.core.training.saver", "stuck", folder]
             say(subprocess.Popen(command, env=os.environ | {"LOCAL_RANK": "1"}).pid)
         be_stuck(Path(sys.argv[2]))
+    elif sys.argv[1] == "keep":
+        keep_for_ever(Path(sys.argv[2]))
     else:
         fill(Path(sys.argv[2]))

@@ -157,6 +157,20 @@ def test_what_was_kept_is_saved_at_sigterm_amid_a_step_that_never_ends(n_ranks, 
         assert checkpoint.checksum(state) == checkpoint.checksum(state_of(3))
 
 
+def test_no_epoch_is_finished_while_the_last_one_is_saved_at_sigterm(tmp_path):
+    with subprocess.Popen(
+        [*SAVER, "keep", str(tmp_path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    ) as process:
+        printed = [int(process.stdout.readline()) for _ in range(3)]
+        process.terminate()
+        printed += map(int, process.stdout)
+    assert process.returncode == -signal.SIGTERM
+    assert 0 <= printed[-1] - checkpoint.newest(tmp_path)["epoch"] <= 1
+
+
 @pytest.mark.parametrize("writable", [True, False])
 def test_sigterm_after_another_signal_ends_it_whether_or_not_it_can_save(writable, tmp_path):
     folder, moved = tmp_path / "checkpoint", tmp_path / "moved"
