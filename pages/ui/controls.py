@@ -34,13 +34,11 @@ def select(
     default: str,
     *,
     width: int | Literal["stretch"] = "stretch",
-    key: str | None = None,
     help_text: str | None = None,
     elsewhere: Sequence[str] = (),
 ) -> str:
     """Draw a list of options, each with its words, that lives in the link; see `state.choice`."""
-    key = key or f"widget.{name}"
-    value = state.choice(name, list(options), default, elsewhere, key=key)
+    key, value = state.widget_key(name), state.choice(name, list(options), default, elsewhere)
     st.selectbox(
         label,
         list(options),

@@ -23,7 +23,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
 from typing import Any, Final, cast
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlencode
 from weakref import WeakSet
 
 import streamlit as st
@@ -34,12 +34,14 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
+from streamlit.errors import FragmentStorageKeyError
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import memory_media_file_storage
-from streamlit.runtime.fragment import MemoryFragmentStorage
+from streamlit.runtime.fragment import Fragment, MemoryFragmentStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 from streamlit.web.server.starlette import starlette_auth_routes as auth
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
@@ -137,6 +139,51 @@ def file_id(data: bytes, mimetype: str, filename: str | None = None) -> str:
 
 
 memory_media_file_storage._calculate_file_id = file_id
+
+
+_reset = ScriptRunContext.reset
+
+
+def reset(
+    context: ScriptRunContext,
+    query_string: str = "",
+    page_script_hash: str = "",
+    fragment_ids_this_run: list[str] | None = None,
+    **named: Any,  # noqa: ANN401  as of `ScriptRunContext.reset`
+) -> None:
+    """Begin a run; one of a part of a page goes by the link that was last written here.
+
+    The browser sends the link that it shows. A part that is drawn again every second is asked for
+    before the browser has heard of a choice that was just made, and would undo it. What is bound
+    to a widget the browser writes itself.
+    """
+    if fragment_ids_this_run and page_script_hash == context.page_script_hash:
+        with context.session_state.query_params() as link:
+            sent = parse_qs(query_string, keep_blank_values=True)
+            here = {k: v for k, v in link._query_params.items() if not link.is_bound(k)}
+            here |= {k: v for k, v in sent.items() if link.is_bound(k)}
+            query_string = urlencode(here, doseq=True)
+    _reset(context, query_string, page_script_hash, fragment_ids_this_run, **named)
+
+
+ScriptRunContext.reset = reset  # type: ignore[method-assign, assignment]
+
+
+_lookup = MemoryFragmentStorage.lookup
+
+
+def lookup(storage: MemoryFragmentStorage, key: str) -> Fragment:
+    """Return a part of a page; the page is drawn anew where that part has just been left out.
+
+    A browser that was asked for both at once would go on showing what is gone.
+    """
+    try:
+        return _lookup(storage, key)
+    except FragmentStorageKeyError:
+        st.rerun()
+
+
+MemoryFragmentStorage.lookup = lookup  # type: ignore[method-assign, assignment]
 
 
 def drop_zone(label: str, *, key: str, **look: Any) -> Any:  # noqa: ANN401  as st.file_uploader

@@ -152,17 +152,15 @@ def choice(
     options: Sequence[str],
     default: str,
     elsewhere: Sequence[str] = (),
-    *,
-    key: str | None = None,
 ) -> str:
     """Return one of the options: what the link says, else what was chosen before.
 
-    The widget's key, of its name by default, is set to it, `pick` as its callback keeps link and
+    The widget with the key of `widget_key` is set to it, `pick` as its callback keeps link and
     session in step; a default leaves the link short. On a page that was just entered the session
     speaks where the link is silent; afterwards silence means the default, so that the Back button
     goes back. What other pages can show, of `elsewhere`, stays in the link.
     """
-    linked, key = st.query_params.get(name), key or f"widget.{name}"
+    linked, key = st.query_params.get(name), widget_key(name)
     before = st.session_state.get(f"set.{name}") if key not in st.session_state else None
     value = next(
         (str(candidate) for candidate in (linked, before) if candidate in options), default
@@ -176,14 +174,32 @@ def choice(
 
 
 def pick(name: str, default: str, key: str | None = None) -> None:
-    """Take over what a widget was set to."""
-    value = str(st.session_state[key or f"widget.{name}"])
+    """Take over what a widget was set to, unless another was drawn in its place."""
+    key = key or f"widget.{name}"
+    if key != widget_key(name):
+        return
+    value = str(st.session_state[key])
     if name in OF_BINS:
         st.session_state["set.bin_rows"] = ""  # also where another page than that of bins is shown
         if st.query_params.get("bin_rows"):
             _rewrite((name, "bin_rows"), {} if value == default else {name: value})
     remember(name, value, default)
     next_generation()
+
+
+def widget_key(name: str) -> str:
+    """Return the key of the widget of a choice."""
+    mounts = st.session_state.get(f"mounts.{name}")
+    return f"widget.{name}.{mounts}" if mounts else f"widget.{name}"
+
+
+def mount_anew(name: str) -> None:
+    """Let another widget stand for a choice that is made otherwise than by it.
+
+    A browser that is busy sends what the widget showed once more, as if chosen; `pick` passes over
+    what comes of one that is gone.
+    """
+    st.session_state[f"mounts.{name}"] = st.session_state.get(f"mounts.{name}", 0) + 1
 
 
 def remember(name: str, value: str, default: str) -> None:

@@ -99,10 +99,6 @@ def test_a_clicked_bin_shows_its_rows(visit):
     expect(rows).to_contain_text("Bin 0.93 to 1.00")  # one step back
 
 
-# The figure is told what is chosen a moment after the rest of the page; a key counts from there on.
-CHOSEN = "bin => document.querySelector('[data-figure=reliability]').chosen === bin"
-
-
 def test_a_bin_is_opened_by_the_keyboard_with_its_pictures(visit):
     page = visit("/reliability?run=digits-ce")
     drawn(page)
@@ -116,11 +112,9 @@ def test_a_bin_is_opened_by_the_keyboard_with_its_pictures(visit):
         expect(rows).to_contain_text("Bin 0.93 to 1.00: 471 images")
         expect(rows.locator("h2")).to_be_in_viewport()
         settled(page)
-        page.wait_for_function(CHOSEN, arg=14)
         diagram.press(closing)
         expect(rows).to_have_count(0)
         settled(page)
-        page.wait_for_function(CHOSEN, arg=None)
     diagram.press("Enter")
     expect(rows).to_contain_text("Bin 0.93 to 1.00: 471 images")
     assert "bin_rows=15" in page.url

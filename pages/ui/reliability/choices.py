@@ -19,7 +19,6 @@ SCALES = {"auto": "Auto scale", "linear": "Linear", "log": "Log"}
 AXES = {"linear": "Linear axes", "odds": "Log odds"}
 CONFIDENT = 0.9  # of the middle one of its bins
 ANSWERS, ALL = "answers", "all"
-MOUNTS = "bin_rows.mounts"  # in the session: how often the list of bins was mounted anew
 
 
 def target(run: cache.Run, audit: Audit) -> int | None:
@@ -62,18 +61,14 @@ def opened_bin(table: BinTable) -> int | None:
     for index in map(int, filled(table)):
         low, high = edges(float(table.low[index]), float(table.high[index]))
         options[str(index + 1)] = f"Bin {low} to {high}: {count(int(table.count[index]))}"
-    key = f"widget.bin_rows.{st.session_state.get(MOUNTS, 0)}"
-    chosen = controls.select("Bin", "bin_rows", options, "", width=280, key=key)
+    chosen = controls.select("Bin", "bin_rows", options, "", width=280)
     return int(chosen) - 1 if chosen else None
 
 
 def open_bin(number: str) -> None:
-    """Open the rows of a bin, counted from 1, or of none, otherwise than by the list.
-
-    The list is mounted anew: a browser that is busy sends what it showed once more, as if chosen.
-    """
+    """Open the rows of a bin, counted from 1, or of none, otherwise than by the list."""
     state.remember("bin_rows", number, "")
-    st.session_state[MOUNTS] = st.session_state.get(MOUNTS, 0) + 1
+    state.mount_anew("bin_rows")
     if not number:  # else the next click on the same dot changes nothing, and nobody is told
         state.next_generation()
 

@@ -1,0 +1,93 @@
+"""What a busy browser sends late: it undoes nothing, and what is gone goes from the screen, too."""
+
+import pytest
+from streamlit.runtime.fragment import MemoryFragmentStorage
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.runtime.scriptrunner import add_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
+from streamlit.runtime.state import SafeSessionState, SessionState
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import server
+
+PAGE, LINK = "5f", "run=a&bins=15&side=left"
+
+
+@pytest.fixture
+def context():
+    """A session of Streamlit's whose page was drawn from a link once."""
+    assert ScriptRunContext.reset is server.reset
+    made = ScriptRunContext(
+        session_id="one",
+        _enqueue=lambda message: None,
+        query_string="",
+        session_state=SafeSessionState(SessionState(), lambda: None),
+        uploaded_file_mgr=MemoryUploadedFileManager("/upload"),
+        main_script_path="app.py",
+        user_info={},
+        fragment_storage=MemoryFragmentStorage(),
+        pages_manager=PagesManager("app.py"),
+        script_requests=ScriptRequests(),
+    )
+    made.pages_manager.set_current_page_script_hash(PAGE)
+    made.reset(LINK, PAGE)
+    return made
+
+
+def test_a_part_of_a_page_goes_by_the_link_that_the_server_wrote_last(context):
+    with context.session_state.query_params() as link:
+        link.set_with_no_forward_msg("bin_rows", "15")
+        link.set_with_no_forward_msg("bins", "20")
+        link.bind_widget("side", "widget", "string_value", PAGE)
+    context.reset("run=a&bins=15&side=right", PAGE, ["part"])  # as sent before it heard of that
+    assert context.query_string == "run=a&bins=20&bin_rows=15&side=right"
+    with context.session_state.query_params() as link:
+        assert link.to_dict() == {"run": "a", "bins": "20", "bin_rows": "15", "side": "right"}
+
+
+@pytest.mark.parametrize(("page", "parts"), [(PAGE, None), ("6a", ["part"])])
+def test_a_page_goes_by_the_link_of_the_browser_as_its_back_button_does(context, page, parts):
+    with context.session_state.query_params() as link:
+        link.set_with_no_forward_msg("bin_rows", "15")
+    context.reset("run=a", page, parts)
+    assert context.query_string == "run=a"
+
+
+def test_a_page_is_drawn_anew_where_the_part_that_is_asked_for_was_left_out(context):
+    add_script_run_ctx(ctx=context)
+    context.fragment_storage.register("there", lambda: 1)
+    assert context.fragment_storage.lookup("there")() == 1
+    context.fragment_storage.lookup("gone")
+    asked = context.script_requests.on_scriptrunner_ready()
+    assert asked.type is ScriptRequestType.RERUN
+    assert (asked.rerun_data.query_string, asked.rerun_data.page_script_hash) == (LINK, PAGE)
+    assert not asked.rerun_data.fragment_id_queue
+
+
+def choosing():
+    import streamlit as st
+
+    from pages.ui import controls, state
+
+    chosen = controls.select("Bin", "bin_rows", {"": "None", "14": "Bin 14", "15": "Bin 15"}, "")
+    st.markdown(f"chosen {chosen}")
+
+    def close():
+        state.remember("bin_rows", "", "")
+        state.mount_anew("bin_rows")
+        state.pick("bin_rows", "", "widget.bin_rows")  # with what it showed, as chosen
+
+    st.button("Close", on_click=close)
+
+
+def test_a_list_that_is_gone_chooses_nothing():
+    test = AppTest.from_function(choosing).run()
+    test.selectbox[0].set_value("15").run()
+    assert test.markdown[0].value == "chosen 15"
+    test.button[0].click().run()
+    assert test.markdown[0].value == "chosen"
+    assert "bin_rows" not in test.query_params
+    test.selectbox[0].set_value("14").run()
+    assert test.markdown[0].value == "chosen 14"
