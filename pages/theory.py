@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core.screens.kit.records import Phrase, Sentence
 from core.screens.theory import view as views
 from core.screens.theory.claims import claims, claims_table
 from core.screens.theory.triangle import loss_cards, simplex_cards
@@ -10,10 +11,18 @@ from pages.ui import frame, state, theory, widgets
 frame.begin("pages/theory.py")
 with frame.caught():
     top = st.container()
+    part = theory.part()
+    if part == "words":
+        with top:
+            widgets.sentence(Sentence((Phrase("What the words on these pages mean."),)))
+        theory.topic()
+        theory.glossary()
+        st.stop()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         gamma = theory.gamma()
         truth = theory.share()
-        part = theory.part()
+        if part:
+            theory.topic()
     view = (views.plain_top if state.plain() else views.theory_top)(gamma, truth)
     with top:
         widgets.eyebrow(view.eyebrow)
@@ -43,3 +52,5 @@ with frame.caught():
             widgets.save(claims_table(all_claims), "claims", "All statements, CSV")
         case _:
             theory.draw((views.plain_card(gamma, truth),))
+            with st.expander("Glossary", key="details.glossary"):
+                theory.glossary()

@@ -47,7 +47,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/studies": Size(3_560, 15, 14),
     "core/training": Size(4_490, 19, 52),
     "core/xray": Size(1_265, 8, 13),
-    "pages": Size(18_700, 116, 190),
+    "pages": Size(18_720, 116, 190),
 }
 
 

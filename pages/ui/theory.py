@@ -1,13 +1,15 @@
-"""The Theory page: its choices of gamma, example and part, and its figures.
+"""The Theory page: its choices of gamma, example and part, its figures, and the glossary.
 
 Beside what print says stands what numbers say.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 
 from core.calibrators.theory import GRIDS, Sweep, sweep
+from core.metrics import METRICS
 from core.screens.kit.records import FigureCard
 from core.screens.theory.claims import Claim
 from core.screens.theory.view import written
@@ -20,7 +22,9 @@ PARTS = {
     "loss": "Losses",
     "gradient": "Gradients",
     "print": "Errors in the papers",
+    "words": "Glossary",
 }
+GLOSSARY = Path(__file__).parents[2] / "docs" / "glossary.md"
 ALSO = ("-0.5", "0.5", "1", "3", "5", "7")
 TRUTHS = {"paper": (0.55, 0.3, 0.15), "sure": (0.9, 0.06, 0.04), "even": (1 / 3, 1 / 3, 1 / 3)}
 CARD_WIDTH = 466  # two fit beside each other at 1,280 px
@@ -48,10 +52,12 @@ def weight() -> float:
 
 
 def part() -> str:
-    """Return the part of the theory that is shown; none in plain words."""
-    if state.plain():
-        return ""
-    chosen = state.choice("part", list(PARTS), "map")
+    """Return the part of the page that is shown; none in plain words."""
+    return "" if state.plain() else state.choice("part", list(PARTS), "map")
+
+
+def topic() -> None:
+    """Draw the choice of the part."""
     st.segmented_control(
         "Topic",
         list(PARTS),
@@ -62,7 +68,6 @@ def part() -> str:
         args=("part", "map"),
         wrap=True,
     )
-    return chosen
 
 
 def truths() -> tuple[float, float, float]:
@@ -128,6 +133,13 @@ def draw_claims(claims: Sequence[Claim]) -> None:
                 widgets.second(claim.computed)
                 if claim.card is not None:
                     widgets.figure(claim.card)
+
+
+def glossary() -> None:
+    """Draw the words that pages, commands and docs share, and what each metric means."""
+    _, sections = GLOSSARY.read_text(encoding="utf-8").split("\n## ", 1)
+    metrics = "".join(f"| {metric.label} | {metric.plain} |\n" for metric in METRICS.values())
+    st.markdown(f"## {sections}\n## Metrics\n\n| metric | meaning |\n|---|---|\n{metrics}")
 
 
 @st.cache_resource(max_entries=1, show_spinner="Searching the closest temperatures")

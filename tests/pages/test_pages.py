@@ -364,13 +364,13 @@ def test_the_old_link_to_votes_carries_its_split(home):
 
 def test_another_split_on_another_tab_closes_the_bin(home):
     test = opened("reliability", run="digits-overconfident", bin_rows="15")
-    assert test.selectbox(key="widget.bin_rows.0").value == "15"
+    assert test.selectbox(key="widget.bin_rows").value == "15"
     del test.query_params["bin_rows"]  # as the links of the tabs do
     test.switch_page("pages/human.py").run()
     test.segmented_control(key="widget.split").set_value("val").run()
     test.switch_page("pages/reliability.py").run()
     assert test.segmented_control(key="widget.split").value == "val"
-    assert test.selectbox(key="widget.bin_rows.0").value == ""
+    assert test.selectbox(key="widget.bin_rows").value == ""
 
 
 def test_a_bin_closed_without_the_list_mounts_the_list_anew(home):
@@ -379,7 +379,7 @@ def test_a_bin_closed_without_the_list_mounts_the_list_anew(home):
     test.button(key="rows.close").click().run()
     assert test.selectbox(key="widget.bin_rows.1").value == ""
     with pytest.raises(KeyError):
-        test.selectbox(key="widget.bin_rows.0")
+        test.selectbox(key="widget.bin_rows")
 
 
 def test_a_picked_run_and_other_bins_are_one_step_of_the_history(home, monkeypatch):

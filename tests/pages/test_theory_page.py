@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from core.metrics import METRICS
 from pages.ui.theory import PARTS
 from tests.pages.seen import html, opened
 
@@ -21,10 +22,11 @@ SAID = {  # one thing that only this part says
     "gradient": "Smallest γ with no larger gradient",
     "print": "The map can lower the top probability",
 }
+FIGURES = [part for part in PARTS if part != "words"]
 
 
 @pytest.mark.parametrize(
-    "part", ["map", *(pytest.param(p, marks=pytest.mark.slow) for p in PARTS if p != "map")]
+    "part", ["map", *(pytest.param(p, marks=pytest.mark.slow) for p in FIGURES if p != "map")]
 )
 def test_every_part_draws_its_figures_with_their_source(page, part):
     test = page(part=part)
@@ -34,6 +36,17 @@ def test_every_part_draws_its_figures_with_their_source(page, part):
     assert SAID[part] in text
     papers = ("Komisarenko 2024", "Mukhoti 2020", "Ghosh 2022", "FCL 2024")
     assert sum(map(text.count, papers)) >= 2
+
+
+@pytest.mark.parametrize("link", [{"part": "words"}, {"plain": "true"}])
+def test_the_glossary_says_what_words_and_metrics_mean(page, link):
+    test = page(**link)
+    assert not test.exception
+    (text,) = [box.value for box in test.markdown if "## Calibration" in box.value]
+    assert "| noise floor | the calibration error that a perfectly" in text
+    assert all(f"| {metric.label} | {metric.plain} |" in text for metric in METRICS.values())
+    assert "](" not in text  # a page of the docs is not served
+    assert bool(test.slider) == ("plain" in link)
 
 
 def test_a_link_restores_gamma_example_and_part(page):
