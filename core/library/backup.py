@@ -130,7 +130,11 @@ def backup(home: Path, out: Path) -> BackedUp:
     with _alone(home), _snapshot(home) as (snapshot, sizes, left_out):
         part = out.with_name(f"{UNFINISHED}{secrets.token_hex(4)}{PART}")
         try:
-            _remove_unfinished(out.parent)
+            # What backups left that were killed: nobody has locked it
+            for left in out.parent.glob(f"{UNFINISHED}*{PART}"):
+                with suppress(OSError), left.open("rb") as rest:
+                    if _locked_alone(rest, left):
+                        left.unlink()
             with part.open("xb") as file:
                 part.chmod(0o600)
                 _locked_alone(file, part)  # until it is whole, so that nobody takes it for a rest
@@ -145,14 +149,6 @@ def backup(home: Path, out: Path) -> BackedUp:
         finally:
             part.unlink(missing_ok=True)
     return BackedUp(contents, left_out)
-
-
-def _remove_unfinished(folder: Path) -> None:
-    """Remove what backups left that were killed: nobody has locked it."""
-    for left in folder.glob(f"{UNFINISHED}*{PART}"):
-        with suppress(OSError), left.open("rb") as file:
-            if _locked_alone(file, left):
-                left.unlink()
 
 
 @contextmanager
@@ -215,7 +211,12 @@ def _take(home: Path, folder: Path) -> tuple[dict[str, int], dict[str, str]]:
                     continue
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if path.suffix == TABLE:
-                    _copy_table(path, target)
+                    with (
+                        _database(path),
+                        closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as source,
+                        closing(sqlite3.connect(target)) as copy,
+                    ):
+                        source.backup(copy)
                 else:
                     _link_or_copy(path, target)
                 sizes[name] = target.stat().st_size
@@ -276,15 +277,6 @@ def _locked(table: Path) -> Iterator[None]:
             yield
         finally:
             connection.rollback()
-
-
-def _copy_table(table: Path, target: Path) -> None:
-    with (
-        _database(table),
-        closing(sqlite3.connect(f"{table.as_uri()}?mode=ro", uri=True)) as source,
-        closing(sqlite3.connect(target)) as copy,
-    ):
-        source.backup(copy)
 
 
 @contextmanager
@@ -348,8 +340,7 @@ def restore(file: Path, home: Path) -> BackupList:
     try:
         with _archive(file) as archive:
             members = _members(archive)
-            _check_length(file, members)
-            contents = _contents(archive, members, file.name)
+            contents = _contents(archive, members, file)
             with writing():
                 make_private(home, exist_ok=True)
             with _alone(home), writing():
@@ -407,24 +398,19 @@ def _members(archive: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
     return members
 
 
-def _check_length(file: Path, members: dict[str, tarfile.TarInfo]) -> None:
-    """Refuse an archive that does not end right after its list, with the zeros of its end."""
-    last = members.get(LIST)
+def _contents(
+    archive: tarfile.TarFile, members: dict[str, tarfile.TarInfo], file: Path
+) -> BackupList:
+    """Return the list of a backup, which ends right after it and names exactly the files in it."""
+    name, last = file.name, members.get(LIST)
     if last is None or list(members)[-1] != LIST:
-        raise _no_backup(f"{file.name} is cut short or not a backup: it does not end with {LIST}")
+        raise _no_backup(f"{name} is cut short or not a backup: it does not end with {LIST}")
     end = last.offset_data + -(-last.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
     length = -(-(end + 2 * tarfile.BLOCKSIZE) // tarfile.RECORDSIZE) * tarfile.RECORDSIZE
     size = file.stat().st_size
     if size != length:
-        raise _no_backup(f"{file.name} has {size:,} bytes, and a whole backup {length:,}")
-
-
-def _contents(
-    archive: tarfile.TarFile, members: dict[str, tarfile.TarInfo], name: str
-) -> BackupList:
-    """Return the list of a backup, which names exactly the files that are there."""
-    last = members.get(LIST)
-    if last is None or last.size > MAX_LIST_BYTES:
+        raise _no_backup(f"{name} has {size:,} bytes, and a whole backup {length:,}")
+    if last.size > MAX_LIST_BYTES:
         raise _no_backup(f"{name} is cut short or not a backup: it has no {LIST}")
     source = archive.extractfile(last)
     assert source is not None  # a regular file

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -190,7 +190,10 @@ def read_manifest(run: Path) -> Manifest:
         raise damaged(run, f"its manifest says {manifest.id}")
     try:
         missing = [file for file in manifest.files if not (run / file).is_file()]
-        words = _words_digest(run / VOCABULARY) if manifest.vocabulary else ""
+        words = ""
+        if manifest.vocabulary:
+            with suppress(FileNotFoundError, UnicodeDecodeError):
+                words = digest((run / VOCABULARY).read_text("utf-8").removesuffix("\n"))
     except OSError as error:
         raise damaged(run, "its files cannot be read") from error
     if missing:
@@ -198,14 +201,6 @@ def read_manifest(run: Path) -> Manifest:
     if words != manifest.vocabulary:
         raise damaged(run, f"{VOCABULARY} differs from what was kept")
     return manifest
-
-
-def _words_digest(path: Path) -> str:
-    """Return the digest of a vocabulary, "" of what is missing or no text."""
-    try:
-        return digest(path.read_text("utf-8").removesuffix("\n"))
-    except (FileNotFoundError, UnicodeDecodeError):
-        return ""
 
 
 def parse_manifest(text: str | bytes) -> Manifest:
@@ -262,7 +257,22 @@ def read_predictions(
         arrays = {
             name: copied_unless_large(array) for name, array in mapped(run / entry.file).items()
         }
-        predictions = _predictions(arrays, manifest, entry)
+        predictions = Predictions(
+            task=Task(manifest.task),
+            kind=ScoreKind(manifest.scores),
+            scores=arrays["scores"],
+            labels=arrays["labels"],
+            class_names=manifest.class_names,
+            predicted=arrays.get("predicted"),
+            row_ids=_ids(arrays) if entry.row_ids else (),
+            renormalise=entry.renormalise,
+            labelled=entry.role != "ood",
+            groups=Groups(entry.groups, arrays["groups"]) if entry.groups else None,
+            weights=Weights(entry.weights, arrays["weights"]) if entry.weights else None,
+            votes=Votes(entry.votes, arrays["votes"]) if entry.votes else None,
+            dates=Dates(entry.dates, arrays["dates"]) if entry.dates else None,
+            members=Members(entry.members, arrays["members"]) if entry.members else None,
+        )
     except (OSError, SafetensorError, KeyError, ValueError, IndexError, Refused) as error:
         raise damaged(run, f"{entry.file} cannot be read") from error
     if checked and entry_of(split, predictions, entry.digest) != entry:
@@ -313,25 +323,6 @@ def mapped(path: Path) -> Arrays:
         )
         for name, entry in header.items()
     }
-
-
-def _predictions(arrays: Arrays, manifest: Manifest, entry: SplitEntry) -> Predictions:
-    return Predictions(
-        task=Task(manifest.task),
-        kind=ScoreKind(manifest.scores),
-        scores=arrays["scores"],
-        labels=arrays["labels"],
-        class_names=manifest.class_names,
-        predicted=arrays.get("predicted"),
-        row_ids=_ids(arrays) if entry.row_ids else (),
-        renormalise=entry.renormalise,
-        labelled=entry.role != "ood",
-        groups=Groups(entry.groups, arrays["groups"]) if entry.groups else None,
-        weights=Weights(entry.weights, arrays["weights"]) if entry.weights else None,
-        votes=Votes(entry.votes, arrays["votes"]) if entry.votes else None,
-        dates=Dates(entry.dates, arrays["dates"]) if entry.dates else None,
-        members=Members(entry.members, arrays["members"]) if entry.members else None,
-    )
 
 
 def _id_arrays(row_ids: tuple[str, ...]) -> Arrays:

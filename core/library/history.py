@@ -133,7 +133,19 @@ def from_events(lines: Iterable[str]) -> tuple[History, BinHistory | None]:
         As of `BinHistory`.
     """
     try:
-        epochs = _epochs(list(lines))
+        events = list(lines)
+        epochs: list[Row] = []  # those that count, in order
+        for number, line in enumerate(events, start=1):
+            try:
+                event = json.loads(line)
+            except ValueError:
+                if number == len(events):
+                    break
+                raise
+            if event["event"] == "epoch":
+                while epochs and epochs[-1]["epoch"] >= event["epoch"]:
+                    epochs.pop()
+                epochs.append(event)
         values = [(e["epoch"], *item) for e in epochs for item in e["metrics"].items()]
         epoch, metric, value = zip(*values, strict=True) if values else ((), (), ())
         bins = [{"epoch": e["epoch"], **row} for e in epochs for row in e.get("bins") or ()]
@@ -149,23 +161,6 @@ def from_events(lines: Iterable[str]) -> tuple[History, BinHistory | None]:
         raise LibraryError(
             "EVENTS", "The events of this training cannot be read", "train the model again"
         ) from error
-
-
-def _epochs(lines: list[str]) -> list[Row]:
-    """Return the epochs that count, in order."""
-    epochs: list[Row] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            event = json.loads(line)
-        except ValueError:
-            if number == len(lines):
-                break
-            raise
-        if event["event"] == "epoch":
-            while epochs and epochs[-1]["epoch"] >= event["epoch"]:
-                epochs.pop()
-            epochs.append(event)
-    return epochs
 
 
 def _bins(columns: Mapping[str, list[Any]]) -> BinHistory:  # Any: numbers and None

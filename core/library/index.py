@@ -9,7 +9,7 @@ files only.
 import json
 import os
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -294,12 +294,16 @@ class Index:
                     connection.execute(_INSERT, self._values(run_id, stamp))
 
     def _stamps(self) -> dict[str, str]:
-        """Return what tells one state of a run from another, for every folder there is."""
+        """Return what changes whenever a file of a run is replaced, removed or put back."""
         stamps: dict[str, str] = {}
         for number, root in enumerate(self.roots):
-            for name in _names(root):
-                if name not in stamps:
-                    stamps[name] = f"{number}:{_stamp(root / name)}"
+            if not root.is_dir():
+                continue
+            with os.scandir(root) as entries:  # a dot marks what is not finished
+                names = [e.name for e in entries if not e.name.startswith(".") and e.is_dir()]
+            for run in (root / name for name in names if name not in stamps):
+                states = (_state(path) for path in (run / MANIFEST, run, run / ARRAYS))
+                stamps[run.name] = f"{number}:{'/'.join(states)}"
         return stamps
 
     def _values(self, run_id: str, stamp: str) -> Mapping[str, object]:
@@ -340,11 +344,7 @@ _COLUMNS: Final = (
 @lru_cache(KEPT)  # for where no file can be, as before the first run is kept: else read each time
 def _values(run: Path, stamp: str) -> Mapping[str, object]:
     """Return what is listed of a run in one state."""
-    return _columns(read_manifest(run), stamp, sharing.read(run))
-
-
-def _columns(manifest: Manifest, stamp: str, shared_with: Sequence[str]) -> dict[str, object]:
-    row = row_of(manifest)
+    row, shared_with = row_of(read_manifest(run)), sharing.read(run)
     metrics = row.metrics
     return {
         "id": row.id,
@@ -393,19 +393,6 @@ def _row_from(text: str) -> RunRow:
 
 def _listed(connection: sqlite3.Connection) -> dict[str, str]:
     return dict(connection.execute("SELECT id, stamp FROM runs"))
-
-
-def _names(root: Path) -> list[str]:
-    """Return the folders below a root; a dot marks what is not finished."""
-    if not root.is_dir():
-        return []
-    with os.scandir(root) as entries:
-        return [e.name for e in entries if not e.name.startswith(".") and e.is_dir()]
-
-
-def _stamp(run: Path) -> str:
-    """Return what changes whenever a file of a run is replaced, removed or put back."""
-    return "/".join(_state(path) for path in (run / MANIFEST, run, run / ARRAYS))
 
 
 def _state(path: Path) -> str:

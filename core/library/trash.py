@@ -72,7 +72,11 @@ def sweep(runs: Path) -> None:
 def _entries(trash: Path) -> list[tuple[Path, str, datetime]]:
     """Return (folder, id, when) of deleted runs, the oldest first."""
     matches = ((path, _TRASHED.fullmatch(path.name)) for path in trash.glob("*@*"))
-    entries = [(path, match[1], _moment(match[2])) for path, match in matches if match]
+    entries = [
+        (path, match[1], datetime.strptime(match[2], _WHEN).replace(tzinfo=UTC))
+        for path, match in matches
+        if match
+    ]
     return sorted(entries, key=lambda entry: (entry[2], entry[1]))
 
 
@@ -82,7 +86,3 @@ def _changed(part: Path) -> float:
         return part.stat().st_mtime
     except OSError:
         return float("inf")
-
-
-def _moment(text: str) -> datetime:
-    return datetime.strptime(text, _WHEN).replace(tzinfo=UTC)
