@@ -169,7 +169,9 @@ class Index:
         }
         direction = "DESC" if query.descending else "ASC"
         text = _SELECT.format(column=SORTS[query.sort], direction=direction)
-        return [_row_from(row) for (row,) in self._ask(text, values)]
+        rows = [json.loads(row) for (row,) in self._ask(text, values)]
+        lists = ("splits", "tags")
+        return [RunRow(**row | {key: tuple(row[key]) for key in lists}) for row in rows]
 
     def damaged(self) -> list[DamagedRun]:
         """Return the folders that are no readable runs."""
@@ -294,7 +296,7 @@ class Index:
                     connection.execute(_INSERT, self._values(run_id, stamp))
 
     def _stamps(self) -> dict[str, str]:
-        """Return what changes whenever a file of a run is replaced, removed or put back."""
+        """Return by run what changes whenever a file of it is replaced, removed or put back."""
         stamps: dict[str, str] = {}
         for number, root in enumerate(self.roots):
             if not root.is_dir():
@@ -383,12 +385,6 @@ def row_of(manifest: Manifest) -> RunRow:
         tags=manifest.tags,
         metrics=manifest.metrics.get(split),
     )
-
-
-def _row_from(text: str) -> RunRow:
-    data = json.loads(text)
-    data["splits"], data["tags"] = tuple(data["splits"]), tuple(data["tags"])
-    return RunRow(**data)
 
 
 def _listed(connection: sqlite3.Connection) -> dict[str, str]:

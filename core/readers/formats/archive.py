@@ -178,29 +178,23 @@ def unpacked(source: FileBytes) -> FileBytes:
     """
     if bytes(source.data[:2]) != GZIP_MAGIC:
         return source
-    out = bytearray()
-    rest = bytes(source.data)
-    try:
-        while rest:
-            rest = _gzip_member(rest, out, source.size)
-    except zlib.error as error:
-        raise _damaged_gzip() from error
+    out, packed = bytearray(), bytes(source.data)
+    while packed:  # of one member after another
+        stream = zlib.decompressobj(GZIP)
+        while not stream.eof:
+            try:
+                block = stream.decompress(packed, BLOCK)
+            except zlib.error as error:
+                raise _damaged_gzip() from error
+            out += block
+            if len(out) > defaults.MAX_BYTES:
+                what = f"More than {defaults.MAX_BYTES} bytes when unpacked"
+                raise Refused("ARCHIVE_SIZE", what, "give a smaller table")
+            if len(out) > max(RATIO_FLOOR, defaults.MAX_RATIO * source.size):
+                what = f"{source.size} bytes become more than {defaults.MAX_RATIO} times as many"
+                raise Refused("ARCHIVE_RATIO", what, "pack it again, or give the table unpacked")
+            packed = stream.unconsumed_tail
+            if not block and not packed and not stream.eof:
+                raise _damaged_gzip()
+        packed = stream.unused_data.lstrip(b"\0")
     return FileBytes.of_bytes(source.name.removesuffix(".gz"), bytes(out))
-
-
-def _gzip_member(packed: bytes, out: bytearray, size: int) -> bytes:
-    """Append what one member holds, and return what follows it."""
-    stream = zlib.decompressobj(GZIP)
-    while not stream.eof:
-        block = stream.decompress(packed, BLOCK)
-        out += block
-        if len(out) > defaults.MAX_BYTES:
-            what = f"More than {defaults.MAX_BYTES} bytes when unpacked"
-            raise Refused("ARCHIVE_SIZE", what, "give a smaller table")
-        if len(out) > max(RATIO_FLOOR, defaults.MAX_RATIO * size):
-            what = f"{size} bytes become more than {defaults.MAX_RATIO} times as many"
-            raise Refused("ARCHIVE_RATIO", what, "pack it again, or give the table unpacked")
-        packed = stream.unconsumed_tail
-        if not block and not packed and not stream.eof:
-            raise _damaged_gzip()
-    return stream.unused_data.lstrip(b"\0")

@@ -217,28 +217,25 @@ def _of_ranks(files: Sequence[FileBytes]) -> Contents:
     joined = {key: np.concatenate([piece[key] for piece in pieces]) for key in pieces[0]}
     keys = [k for k, e in joined.items() if e.ndim == 1 and INDICES & set(words_of(k))]
     keys = [k for k in keys if is_text(joined[k]) or is_whole(joined[k])]
-    joined, text = _once(joined, keys[0] if keys else None, len(ranks))
+    if keys:  # each row once, by its id
+        key = keys[0]
+        ids, at = np.unique(id_text(joined[key]).astype(str), return_index=True)
+        twice = len(joined[key]) - len(ids)
+        text = f"{counted(twice, 'row')} that several of them hold by {key} counted once"
+        first_ids = joined[key][at]
+        if not is_text(first_ids) and np.array_equal(np.sort(first_ids), np.arange(len(ids))):
+            at = at[np.argsort(first_ids)]
+            text += ", in the order of their numbers"
+        else:
+            at = np.sort(at)
+        joined = {name: entry[at] for name, entry in joined.items()}
+    else:
+        most = f"up to {len(ranks) - 1} rows that a distributed sampler repeats"
+        text = f"they hold no ids, so {most} cannot be told"
     text = f"{len(ranks)} shards were put together; {text}"
     notices = (*first.notices, Notice(NoticeCode.KEYS_GUESSED, text))
     named = first.named or len(by_name) > 1
     return replace(first, entries=joined, batches=None, named=named, notices=notices)
-
-
-def _once(
-    joined: Mapping[str, Entry], key: str | None, n_ranks: int
-) -> tuple[dict[str, Entry], str]:
-    """Return each row once, by the ids under a key, and what to say of it."""
-    if key is None:
-        most = f"up to {n_ranks - 1} rows that a distributed sampler repeats"
-        return dict(joined), f"they hold no ids, so {most} cannot be told"
-    ids, at = np.unique(id_text(joined[key]).astype(str), return_index=True)
-    twice = len(joined[key]) - len(ids)
-    numbers = joined[key][at] if not is_text(joined[key]) else None
-    whole = numbers is not None and np.array_equal(np.sort(numbers), np.arange(len(ids)))
-    at = at[np.argsort(numbers)] if whole and numbers is not None else np.sort(at)
-    text = f"{counted(twice, 'row')} that several of them hold by {key} counted once"
-    text += ", in the order of their numbers" if whole else ""
-    return {name: entry[at] for name, entry in joined.items()}, text
 
 
 def _whole_numbers(node: object) -> Iterator[int]:

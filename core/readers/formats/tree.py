@@ -201,21 +201,18 @@ def _folds(node: object) -> list[Row]:
     arrays = [[v for v in row.values() if isinstance(v, np.ndarray)] for row in rows]
     labels = [[array for array in some if array.dtype.kind != "f"] for some in arrays]
     same = all(len(s) == len(labels[0]) and all(map(np.array_equal, s, labels[0])) for s in labels)
-    return [] if same or _share_names(rows) else rows
-
-
-def _share_names(folds: list[Row]) -> bool:
-    """Whether folds hold some of the same rows, as models do that are tested on all of them."""
+    if same:
+        return []
     seen: dict[str, set[str]] = {}
-    for key, value in (item for fold in folds for item in fold.items()):
+    for key, value in (item for row in rows for item in row.items()):
         if not isinstance(value, np.ndarray) or value.ndim != 1:
             continue
         if "idx" in words_of(key) or name_entry(key, value).role is Role.IDS:
             names = set(id_text(value).tolist())
             if seen.setdefault(key, set()) & names:
-                return True
+                return []
             seen[key] |= names
-    return False
+    return rows
 
 
 def refuse_ragged(value: object) -> None:
@@ -424,27 +421,26 @@ def contents_of(
     unnamed = "rows have no names, so rows of different folds are taken for different rows"
     texts += [unnamed] if held_out is not None else []
     texts += [f"not arrays, not used: {', '.join(flat.aside[:8])}"] if flat.aside else []
+    laid_out = flat.batches
+    if not laid_out:
+        # Lists of equal arrays became one matrix: batches of a number a row, laid end to end.
+        # Those that were lists of numbers stay one.
+        lists = [
+            str(k)
+            for k, v in (tree.items() if isinstance(tree, dict) else ())
+            if isinstance(v, list) and not any(isinstance(value, list | tuple) for value in v)
+        ]
+        named = {k: flat.entries[k] for k in lists if k in flat.entries}
+        stacks = flat_stacks({k: entry for k, entry in named.items() if entry.ndim == 2})
+        laid_out = None if stacks is None else {**flat.entries, **stacks}
     return Contents(
         form,
         flat.entries,
         printed=printed,
         named=flat.named,
         notices=tuple(Notice(NoticeCode.KEYS_GUESSED, text) for text in texts),
-        batches=flat.batches or _unstacked(tree, flat.entries),
+        batches=laid_out,
     )
-
-
-def _unstacked(tree: object, entries: dict[str, Entry]) -> dict[str, Entry] | None:
-    """Return entries with lists of equal arrays laid end to end: batches of a number a row."""
-    mapping = tree if isinstance(tree, dict) else {}
-    # Their items became one matrix; those that were lists of numbers stay one.
-    lists = [
-        str(k)
-        for k, v in mapping.items()
-        if isinstance(v, list) and not any(isinstance(value, list | tuple) for value in v)
-    ]
-    flat = flat_stacks({k: entries[k] for k in lists if k in entries and entries[k].ndim == 2})
-    return None if flat is None else {**entries, **flat}
 
 
 def contents_of_cells(
@@ -572,7 +568,17 @@ def columns_of(rows: Sequence[Mapping[str, object]]) -> tuple[dict[str, list[obj
     Refused
         CSV_HEADER: two fields of one name. CSV_COLUMNS: too many fields. PICKLE_SHAPE: too deep.
     """
-    flat = [_flat(row, index) for index, row in enumerate(rows)]
+    flat: list[Mapping[str, object]] = []
+    for index, row in enumerate(rows):
+        fields = row
+        if any(isinstance(value, dict) for value in row.values()):
+            fields = {}
+            for name, value in _leaves(row, "", 0):
+                if name in fields:
+                    what, location = f"Field {name[:60]!r} occurs twice", f"row {index}"
+                    raise Refused("CSV_HEADER", what, "give each field its own name", location)
+                fields[name] = value
+        flat.append(fields)
     counts = Counter(name for row in flat for name in row)
     whole = [name for name, count in counts.items() if count == len(flat)]
     if len(whole) > defaults.MAX_COLUMNS:
@@ -580,18 +586,6 @@ def columns_of(rows: Sequence[Mapping[str, object]]) -> tuple[dict[str, list[obj
         raise Refused("CSV_COLUMNS", what, "save one row for each sample", "row 0")
     lacking = [name for name, count in counts.items() if count < len(flat)]
     return {name: [row[name] for row in flat] for name in whole}, lacking
-
-
-def _flat(row: Mapping[str, object], index: int) -> Mapping[str, object]:
-    if not any(isinstance(value, dict) for value in row.values()):
-        return row
-    out: dict[str, object] = {}
-    for name, value in _leaves(row, "", 0):
-        if name in out:
-            what = f"Field {name[:60]!r} occurs twice"
-            raise Refused("CSV_HEADER", what, "give each field its own name", f"row {index}")
-        out[name] = value
-    return out
 
 
 def _leaves(row: Mapping[str, object], prefix: str, depth: int) -> Iterator[tuple[str, object]]:

@@ -203,7 +203,22 @@ def attach_dates(
     key = names[0]
     own = contents.entries.get(DATE_NAME) if not contents.table else None
     called = str(own.reshape(-1)[0]) if own is not None and own.size else key or "unnamed"
-    dated = [replace(part, dates=_dates(part, labels, key, called)) for part in parts]
+    dated = []
+    for part in parts:
+        table = part.contents.table
+        entry = part.contents.entries.get(key) if table else _own(part, key)
+        rows = part.rows if table else None
+        if entry is None and labels is not None:
+            entry, rows = labels.entries.get(key), part.label_rows
+        dates = None
+        if entry is not None and entry.ndim == 1:
+            # Day and month are told apart by all cells of the column, so rows are taken then.
+            dates = Dates.of(called, [str(cell).strip() for cell in id_text(entry).tolist()])
+        if dates is not None and rows is not None:
+            dates = dates.take(rows.astype(np.int64))
+        n = len(part.scores) if part.labels is None else len(part.labels)
+        fits = dates is not None and dates.of_row.size == n
+        dated.append(replace(part, dates=dates if fits else None))
     spare = [n for n in names if _without_split(n) != _without_split(key)]
     texts = [f"dates not used: {listed(spare)}"] if spare else []
     known = [part.dates for part in dated if part.dates is not None]
@@ -217,22 +232,6 @@ def attach_dates(
     else:
         texts.insert(0, f"dates in {called} are not kept: write every day as 2021-03-31")
     return dated, tuple(Notice(NoticeCode.DATED, text) for text in texts)
-
-
-def _dates(part: SplitArrays, labels: Contents | None, key: str, called: str) -> Dates | None:
-    """Return the dates of a part; day and month are told apart by all cells of their column."""
-    contents, rows = part.contents, part.rows
-    entry = contents.entries.get(key) if contents.table else _own(part, key)
-    if not contents.table:
-        rows = None
-    if entry is None and labels is not None:
-        entry, rows = labels.entries.get(key), part.label_rows
-    dates = None
-    if entry is not None and entry.ndim == 1:
-        dates = Dates.of(called, [str(cell).strip() for cell in id_text(entry).tolist()])
-    dates = dates.take(rows.astype(np.int64)) if dates is not None and rows is not None else dates
-    n = len(part.scores) if part.labels is None else len(part.labels)
-    return dates if dates is not None and dates.of_row.size == n else None
 
 
 def _have(items: Sized) -> str:

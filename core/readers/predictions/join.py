@@ -248,7 +248,13 @@ def _id_columns(
                     pairs.append((name == own, share, name, own))
         if pairs:
             return max(pairs)[2:]
-    if not options.in_order and (part.ids is None or not _known(part, other)):
+    known_ids = set() if part.ids is None else {_plain(i) for i in part.ids.tolist()}
+    matched = options.in_order or any(  # to a column that holds nearly all of them
+        len(known_ids & {_plain(v) for v in id_text(column).tolist()}) > 0.5 * len(known_ids)
+        for column in other.entries.values()
+        if column.ndim == 1
+    )
+    if not matched:
         # Names of rows that were rounded: several rows share one where the scores have none.
         for name, entry in other.entries.items():
             column = part.contents.entries.get(name)
@@ -264,17 +270,6 @@ def _id_columns(
                 remedy = "save the names of the rows as text, or say --in-order"
                 raise Refused("LENGTH_MISMATCH", what, remedy, "label file")
     return _id_column(part, other, options), None
-
-
-def _known(part: SplitArrays, other: Contents) -> bool:
-    """Whether some column of the label file holds nearly all the names that the scores give."""
-    assert part.ids is not None
-    known = {_plain(i) for i in part.ids.tolist()}
-    return any(
-        len(known & {_plain(v) for v in id_text(entry).tolist()}) > 0.5 * len(known)
-        for entry in other.entries.values()
-        if entry.ndim == 1
-    )
 
 
 def _counts(values: list[str]) -> bool:

@@ -85,7 +85,7 @@ def explained(contents: Contents, refusal: Refused) -> Refused:
         return _percentages(contents) or refusal
     if refusal.code == "AMBIGUOUS_KEYS" and contents.unread:
         return next(iter(contents.unread.values()))
-    what = _metrics(contents) or _masks(contents) or _continuous(contents, refusal)
+    what = _other_content(contents, labels_refused=refusal.code.startswith("LABEL"))
     numbers = [e for e in contents.entries.values() if not is_text(e)]
     graded = any(e.ndim > 1 or (is_unit_list(e) and not is_whole(e)) for e in numbers)
     if refusal.code == "AMBIGUOUS_KEYS" or (refusal.code in LABELS_APART and not graded):
@@ -105,8 +105,8 @@ def _words(contents: Contents) -> Refused | None:
     return None
 
 
-def _metrics(contents: Contents) -> str:
-    """Say that entries are metrics of models or epochs."""
+def _other_content(contents: Contents, *, labels_refused: bool) -> str:
+    """Say that entries are metrics, classes of pixels, or numbers of a scale as in a regression."""
     words = [_metric_words(name) for name in contents.entries]
     some = sum(bool(w & METRICS) for w in words)
     known = sum(bool(w) and bool(w & (METRICS | BESIDE_METRICS)) for w in words)
@@ -117,26 +117,10 @@ def _metrics(contents: Contents) -> str:
     lone = all(e.ndim <= 1 for e in contents.entries.values())
     if lone and some > 1 and 3 * known > 2 * len(words):
         return f"A table of metrics ({listed(list(contents.entries))}), not of predictions"
-    return ""
-
-
-def _metric_words(name: str) -> set[str]:
-    return set(words_of(re.sub("(?i)f1", "fscore", name)))
-
-
-def _masks(contents: Contents) -> str:
-    """Say that entries hold a class for each pixel."""
     tall = [e.shape for e in contents.entries.values() if e.ndim > 2]
     if any(a != b and a[-2:] == b[-2:] for a in tall for b in tall):
         return "A segmentation: a class for each pixel, and not for each row"
-    return ""
-
-
-def _continuous(contents: Contents, refusal: Refused) -> str:
-    """Say that labels are numbers of a scale, as those of a regression are."""
-    if not refusal.code.startswith("LABEL"):
-        return ""
-    for name, entry in contents.entries.items():
+    for name, entry in contents.entries.items() if labels_refused else ():
         if name_entry(name, entry).role is not Role.LABELS or is_text(entry):
             continue
         fractions = entry.ndim == 1 and entry.dtype.kind == "f" and not is_whole(entry)
@@ -144,6 +128,10 @@ def _continuous(contents: Contents, refusal: Refused) -> str:
         if outside and np.unique(entry).size > MANY:
             return f"A regression: {name} runs from {entry.min():.4g} to {entry.max():.4g}"
     return ""
+
+
+def _metric_words(name: str) -> set[str]:
+    return set(words_of(re.sub("(?i)f1", "fscore", name)))
 
 
 def _without_scores(contents: Contents) -> str:

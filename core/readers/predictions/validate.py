@@ -117,8 +117,7 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     part, uncertain_notices = _certain(part, options)
     assert part.labels is not None
     scores, labels, notices = _oriented(part, part.labels)
-    _refuse_lying(scores, labels, part, options)
-    _check_shape(scores, options, part)
+    _check_shape(scores, labels, part, options)
     if scores.ndim == 2 and scores.shape[1] == 1:
         scores = scores[:, 0]
     columns = 1 if scores.ndim == 1 else scores.shape[1]
@@ -132,8 +131,7 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
         predicted = None
         classes = _classes(part, columns, options)
         masked = labels.ndim == 2 and bool(uncertain_notices)
-        own = Labels(np.asarray(labels, np.int64)) if masked else _labels_of(labels, classes, part)
-        settled = _answers_chosen(own, labels, options)
+        settled = _labels_of(labels, classes, part, options, masked=masked)
         # The file's own names of classes, else those that were given or stand in labels.
         own_names = part.class_names if len(part.class_names) > 1 else ()
         numbered = all(polarity(name) is None and name.isdecimal() for name in classes.names)
@@ -201,21 +199,40 @@ def _in_declared_order(part: SplitArrays, options: ReadOptions) -> SplitArrays:
     return replace(part, scores=part.scores[:, order], class_names=declared)
 
 
-def _labels_of(labels: Entry, classes: Classes, part: SplitArrays) -> Labels:
-    """Return labels as numbers; a refusal of blank or uncertain ones offers what they may count as.
+def _labels_of(
+    labels: Entry, classes: Classes, part: SplitArrays, options: ReadOptions, *, masked: bool
+) -> Labels:
+    """Return labels as numbers; rows of 0/1 as the user says, one class each or any number of them.
+
+    A refusal of blank or uncertain ones offers what they may count as; where they are `masked`,
+    that was said.
 
     Raises
     ------
     Refused
-        As of `read_labels`.
+        As of `read_labels`; CLASSES: the user says otherwise than the labels.
     """
     try:
-        return read_labels(labels, classes, part.row)
+        if masked:
+            read = Labels(np.asarray(labels, np.int64))
+        else:
+            read = read_labels(labels, classes, part.row)
     except Refused as refusal:
         choices = gap_choices(labels) if labels.ndim == 1 else ()
         if not choices or (isinstance(refusal, Question) and refusal.choices):
             raise
         raise Question(refusal, choices) from None
+    if options.answers is AnswersPerRow.MANY and read.one_hot:
+        return Labels(np.asarray(labels, dtype=np.int64))
+    if options.answers is AnswersPerRow.ONE and read.values.ndim == 2:
+        what = "Rows of labels hold none or several classes, and one was said to be true"
+        raise Refused("CLASSES", what, "say --answers many, or give one class for each row")
+    if options.answers is AnswersPerRow.ONE:
+        return replace(read, one_hot=False)
+    if options.answers is AnswersPerRow.MANY and read.values.ndim == 1:
+        what = "Any number of classes was said to be true, and each row has one label"
+        raise Refused("CLASSES", what, "give 0/1 labels for each column")
+    return read
 
 
 def _classes(part: SplitArrays, columns: int, options: ReadOptions) -> Classes:
@@ -237,21 +254,6 @@ def _classes(part: SplitArrays, columns: int, options: ReadOptions) -> Classes:
         stated=part.stated,
         event=event_name(part.scores_name) if part.stated and columns == 1 else "",
     )
-
-
-def _answers_chosen(labels: Labels, entry: Entry, options: ReadOptions) -> Labels:
-    """Return rows of 0/1 as the user says: one class each, or any number of them."""
-    if options.answers is AnswersPerRow.MANY and labels.one_hot:
-        return Labels(np.asarray(entry, dtype=np.int64))
-    if options.answers is AnswersPerRow.ONE and labels.values.ndim == 2:
-        what = "Rows of labels hold none or several classes, and one was said to be true"
-        raise Refused("CLASSES", what, "say --answers many, or give one class for each row")
-    if options.answers is AnswersPerRow.ONE:
-        return replace(labels, one_hot=False)
-    if options.answers is AnswersPerRow.MANY and labels.values.ndim == 1:
-        what = "Any number of classes was said to be true, and each row has one label"
-        raise Refused("CLASSES", what, "give 0/1 labels for each column")
-    return labels
 
 
 def _ask_percent(part: SplitArrays, options: ReadOptions, labels: Labels) -> None:
@@ -522,23 +524,6 @@ def _oriented(part: SplitArrays, labels: Entry) -> tuple[Entry, Entry, tuple[Not
     return scores, labels, ()
 
 
-def _refuse_lying(scores: Entry, labels: Entry, part: SplitArrays, options: ReadOptions) -> None:
-    """Refuse arrays of many labels whose columns look like the samples."""
-    if part.contents.table or scores.shape != labels.shape or scores.ndim != 2:
-        return
-    rows, columns = scores.shape
-    what = f"{part.scores_name} and {part.labels_name} are {rows} x {columns}"
-    remedy = "transpose them, so that each row is a sample"
-    if rows == columns and _one_hot_columns(labels):
-        what += ", with one 1 in each column of labels and not in each row"
-        raise Refused("CLASSES", what, remedy, part.labels_name)
-    if WIDE * rows < columns and options.answers is None and not np.all(labels.sum(axis=1) == 1):
-        choice = ReadChoice(f"{rows} samples of {columns} labels", {"answers": AnswersPerRow.MANY})
-        what += ": few samples of very many labels, or the other way round"
-        refusal = Refused("CLASSES", what, f"{remedy}, or say --answers many", part.labels_name)
-        raise Question(refusal, (choice,))
-
-
 def _one_hot_columns(labels: Entry) -> bool:
     """Whether 0/1 labels hold one 1 in each column, and not in each row."""
     if not is_binary(labels):
@@ -547,7 +532,22 @@ def _one_hot_columns(labels: Entry) -> bool:
     return bool(np.all(numbers.sum(axis=0) == 1) and not np.all(numbers.sum(axis=1) == 1))
 
 
-def _check_shape(scores: Entry, options: ReadOptions, part: SplitArrays) -> None:
+def _check_shape(scores: Entry, labels: Entry, part: SplitArrays, options: ReadOptions) -> None:
+    """Refuse what is no table of numbers, a row for each sample and a column for each class."""
+    if not part.contents.table and scores.shape == labels.shape and scores.ndim == 2:
+        # Columns of many labels may look like the samples
+        rows, columns = scores.shape
+        what = f"{part.scores_name} and {part.labels_name} are {rows} x {columns}"
+        remedy = "transpose them, so that each row is a sample"
+        if rows == columns and _one_hot_columns(labels):
+            what += ", with one 1 in each column of labels and not in each row"
+            raise Refused("CLASSES", what, remedy, part.labels_name)
+        wide = WIDE * rows < columns and options.answers is None
+        if wide and not np.all(labels.sum(axis=1) == 1):
+            title = f"{rows} samples of {columns} labels"
+            what += ": few samples of very many labels, or the other way round"
+            refusal = Refused("CLASSES", what, f"{remedy}, or say --answers many", part.labels_name)
+            raise Question(refusal, (ReadChoice(title, {"answers": AnswersPerRow.MANY}),))
     location = part.scores_name
     if is_text(scores) or scores.dtype.kind == "b":
         what = f"The scores are {'text' if is_text(scores) else 'truth values'}, not numbers"

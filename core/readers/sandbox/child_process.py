@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from io import BufferedWriter, FileIO
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -173,9 +173,21 @@ def run(
     with os.fdopen(os.open(folder / JOB, NEW, 0o600), "wb") as file:
         file.write(json.dumps(job).encode())  # of many shards too long for an argument
     with os.fdopen(os.open(folder / ERRORS, NEW, 0o600), "wb") as errors:
-        child = _start(
-            command(CHILD, str(folder / JOB), nobody=bool(job["nobody"])), inputs, errors
-        )
+        try:
+            child = subprocess.Popen(
+                command(CHILD, str(folder / JOB), nobody=bool(job["nobody"])),
+                cwd=ROOT,
+                env=environment(),
+                pass_fds=() if WINDOWS else [item.file.fileno() for item in inputs],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
+            )
+        except OSError as error:
+            what = f"The reading process could not be started ({error.strerror})"
+            remedy = "free memory, or raise the limits of memory and processes"
+            raise LostWorker("LOST_WORKER", what, f"{remedy} (ulimit -v, ulimit -u)") from error
     deadline = time.monotonic() + timeout_s
     try:
         while not _exited(child):
@@ -208,26 +220,6 @@ def run(
     log.error("reading child ended with %d: %s", code, last_line(folder))
     died = f"signal {-code}" if code < 0 else f"code {code}"
     raise LostWorker("LOST_WORKER", f"The reading process ended with {died}", "read the file again")
-
-
-def _start(
-    child: list[str], inputs: Iterable[OpenFile], errors: BufferedWriter
-) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(
-            child,
-            cwd=ROOT,
-            env=environment(),
-            pass_fds=() if WINDOWS else [item.file.fileno() for item in inputs],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            start_new_session=True,
-        )
-    except OSError as error:
-        what = f"The reading process could not be started ({error.strerror})"
-        remedy = "free memory, or raise the limits of memory and processes (ulimit -v, ulimit -u)"
-        raise LostWorker("LOST_WORKER", what, remedy) from error
 
 
 def _exited(child: subprocess.Popen[bytes]) -> bool:

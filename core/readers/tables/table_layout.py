@@ -1,7 +1,6 @@
 """Columns of a table as parts: ids, row numbers, labels, scores and the split column."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -47,12 +46,35 @@ def settle_tools(columns: TableColumns, classes: set[str]) -> None:
         UNDECIDED: Orange wrote scores and answers of several models.
     """
     _settle_timm(columns, classes)
-    models = dict(_named_by_answer(columns))
+    # Forest, a column of answers, with Forest (cat) and Forest (dog), as Orange writes
+    models: dict[str, list[str]] = {}
+    for name in columns.of(Role.UNUSED, Role.LABELS, Role.PREDICTED):
+        entry = columns.entries[name]
+        if not is_text(entry) or entry.ndim != 1:
+            continue
+        cuts = {n: re.fullmatch(re.escape(name) + r" \((.+)\)", n) for n in columns.entries}
+        named = {n: folded(cut[1]) for n, cut in cuts.items() if cut}
+        numbers = all(is_unit_list(columns.entries[n]) for n in named)
+        words = {folded(cell) for cell in entry.tolist()}
+        if len(named) > 1 and numbers and words <= set(named.values()):
+            models[name] = list(named)
     chosen = {name for names in columns.listed.values() for name in names}
     columns.set_role([name for name in models if name not in chosen], Role.PREDICTED)
     if columns.listed:
         return
-    _settle_datarobot(columns)
+    # churn_yes_PREDICTION, ... and churn_PREDICTION of DataRobot: the answer; churn is the truth
+    predictions = [n for n in columns.entries if n.endswith(DATAROBOT)]
+    for answer in predictions:
+        target = answer.removesuffix(DATAROBOT)
+        scores = [n for n in predictions if n != answer]
+        if not scores or not all(n.startswith(f"{target}_") for n in scores):
+            continue
+        if target in columns.entries:
+            columns.set_role(columns.of(Role.LABELS), Role.UNUSED)
+            columns.set_role([target], Role.LABELS)
+        columns.set_role([answer], Role.PREDICTED)
+        columns.set_role(scores, Role.SCORES)
+        break
     _settle_sas(columns)
     if len(models) > 1:
         choices = [
@@ -63,22 +85,6 @@ def settle_tools(columns: TableColumns, classes: set[str]) -> None:
         raise undecided(what, *choices)
     for scores in models.values():
         columns.set_role(scores, Role.SCORES)
-
-
-def _settle_datarobot(columns: TableColumns) -> None:
-    """churn_yes_PREDICTION, ... and churn_PREDICTION: scores and the answer; churn is the truth."""
-    names = [n for n in columns.entries if n.endswith(DATAROBOT)]
-    for answer in names:
-        target = answer.removesuffix(DATAROBOT)
-        scores = [n for n in names if n != answer]
-        if not scores or not all(n.startswith(f"{target}_") for n in scores):
-            continue
-        if target in columns.entries:
-            columns.set_role(columns.of(Role.LABELS), Role.UNUSED)
-            columns.set_role([target], Role.LABELS)
-        columns.set_role([answer], Role.PREDICTED)
-        columns.set_role(scores, Role.SCORES)
-        return
 
 
 def _settle_sas(columns: TableColumns) -> None:
@@ -100,20 +106,6 @@ def _settle_sas(columns: TableColumns) -> None:
             columns.set_role(into, Role.PREDICTED)
             columns.set_role(scores, Role.SCORES)
             return
-
-
-def _named_by_answer(columns: TableColumns) -> Iterator[tuple[str, list[str]]]:
-    """Yield Forest, a column of answers, with Forest (cat) and Forest (dog), as Orange writes."""
-    for name in columns.of(Role.UNUSED, Role.LABELS, Role.PREDICTED):
-        entry = columns.entries[name]
-        if not is_text(entry) or entry.ndim != 1:
-            continue
-        cuts = {n: re.fullmatch(re.escape(name) + r" \((.+)\)", n) for n in columns.entries}
-        scores = {n: folded(cut[1]) for n, cut in cuts.items() if cut}
-        numbers = all(is_unit_list(columns.entries[n]) for n in scores)
-        words = {folded(cell) for cell in entry.tolist()}
-        if len(scores) > 1 and numbers and words <= set(scores.values()):
-            yield name, list(scores)
 
 
 def _settle_timm(columns: TableColumns, classes: set[str]) -> None:

@@ -61,10 +61,19 @@ def count_judgements(contents: Contents) -> VoteFile | None:
     Refused
         VOTES: one of them judged a row twice.
     """
-    columns = _columns(contents)
-    if columns is None:
+    left = [name for name, entry in contents.entries.items() if entry.ndim == 1]
+    chosen = []
+    for known in (PEOPLE, ANSWERS, IDS):
+        called = [name for name in left if known & set(words_of(name))]
+        if known is IDS and len(left) == 1:
+            called = left
+        if len(called) != 1:
+            return None
+        chosen.append(called[0])
+        left = [name for name in left if name != called[0]]
+    if len({contents.entries[name].size for name in chosen}) > 1:
         return None
-    people, answer, judged = columns
+    people, answer, judged = chosen
     seen: set[tuple[str, str]] = set()
     rows: dict[str, int] = {}
     cells: list[tuple[int, str]] = []
@@ -90,22 +99,6 @@ def count_judgements(contents: Contents) -> VoteFile | None:
     text = f"{answer} was counted as one vote of each {people} for {judged}"
     notices = (*contents.notices, Notice(NoticeCode.KEYS_GUESSED, text))
     return VoteFile(counts, {judged: tuple(rows)}, notices, judgements=True)
-
-
-def _columns(contents: Contents) -> tuple[str, str, str] | None:
-    left = [name for name, entry in contents.entries.items() if entry.ndim == 1]
-    chosen = []
-    for known in (PEOPLE, ANSWERS, IDS):
-        called = [name for name in left if known & set(words_of(name))]
-        if known is IDS and len(left) == 1:
-            called = left
-        if len(called) != 1:
-            return None
-        chosen.append(called[0])
-        left = [name for name in left if name != called[0]]
-    people, answer, judged = chosen
-    same = len({contents.entries[name].size for name in chosen}) == 1
-    return (people, answer, judged) if same else None
 
 
 def _cells(entry: Entry) -> list[str]:
