@@ -29,9 +29,9 @@ from core.screens.theory.view import (
 
 FCL_PAPER = "FCL 2024"
 FALLING = (  # rows whose top probability falls for some gamma above 0, and the gamma that is named
-    ("8 × 12 %, 2 × 2 %", (0.12,) * 8 + (0.02,) * 2, 1.0),
-    ("3 × 30 %, 1 × 10 %", (0.3,) * 3 + (0.1,), 0.05),
-    ("33 × 3 %, 1 × 1 %", (0.03,) * 33 + (0.01,), 5.0),
+    ("8 × 12\u202f%, 2 × 2\u202f%", (0.12,) * 8 + (0.02,) * 2, 1.0),
+    ("3 × 30\u202f%, 1 × 10\u202f%", (0.3,) * 3 + (0.1,), 0.05),
+    ("33 × 3\u202f%, 1 × 1\u202f%", (0.03,) * 33 + (0.01,), 5.0),
 )
 
 
