@@ -160,8 +160,8 @@ class Calibrator(ABC):
             if weights is not None:
                 groups = groups[weights > 0.0]
             details = self._fit_by_group(z, y, w, groups)
-        details = replace(details, message=_joined(details.message, self._absent(z, y)))
-        self.report_ = self._reported(self._measured(details, z, y, w), start)
+        message = "; ".join(filter(None, (details.message, self._absent(z, y))))
+        self.report_ = self._reported(replace(details, message=message), z, y, w, start)
         return self
 
     def predict_log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
@@ -270,7 +270,13 @@ class Calibrator(ABC):
         """Return logits as (N, K) that these parameters can be applied to."""
         self._require_fit()
         z = as_columns(logits)
-        self._require_classes(z.shape[1])
+        fitted = self.n_classes
+        if fitted is not None and fitted != z.shape[1]:
+            raise Refused(
+                "CLASSES",
+                f"{self.label} was fitted on {fitted} classes, the file has {z.shape[1]}",
+                "apply it to scores of the same model",
+            )
         return z
 
     def _ordered_log_proba(self, logits: npt.NDArray[np.floating]) -> Float:
@@ -283,30 +289,20 @@ class Calibrator(ABC):
         if not all(hasattr(self, f"{name}_") for name in self.stored):
             raise not_fitted(self.label)
 
-    def _require_classes(self, n_classes: int) -> None:
-        fitted = self.n_classes
-        if fitted is not None and fitted != n_classes:
-            raise Refused(
-                "CLASSES",
-                f"{self.label} was fitted on {fitted} classes, the file has {n_classes}",
-                "apply it to scores of the same model",
-            )
-
-    def _measured(
-        self, details: FitDetails, z: npt.NDArray[np.floating], y: Int, weights: Float | None
-    ) -> FitDetails:
-        """Return the same with the objective measured where the fit left it out."""
+    def _reported(
+        self,
+        details: FitDetails,
+        z: npt.NDArray[np.floating],
+        y: Int,
+        weights: Float | None,
+        start: float,
+    ) -> FitReport:
+        """Return how a fit went; the objective is measured where the fit left it out."""
         before, after = details.before, details.after
         if before is None:
             before = objective_of(log_softmax(z), y, details.objective, weights)
         if after is None:
             after = objective_of(self.predict_log_proba(z), y, details.objective, weights)
-        return replace(details, before=before, after=after)
-
-    def _reported(self, details: FitDetails, start: float) -> FitReport:
-        before, after = details.before, details.after
-        assert before is not None
-        assert after is not None
         worse = after > before + 1e-12
         parts = [details.message] if details.message else []
         if details.at_bound:
@@ -323,10 +319,6 @@ class Calibrator(ABC):
             worse=bool(worse),
             message="; ".join(parts),
         )
-
-
-def _joined(*parts: str) -> str:
-    return "; ".join(part for part in parts if part)
 
 
 def as_columns(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:

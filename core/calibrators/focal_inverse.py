@@ -44,7 +44,17 @@ def inverse_focal_map(log_p: Float, gamma: float) -> Float:
     if gamma == 0.0:
         return log_p
     if log_p.shape[-1] == 2:
-        logit = _binary_inverse(log_p[..., 1] - log_p[..., 0], gamma)
+        # Solve binary_focal_map(s) = target; the map is odd, so |target| is solved for.
+        target = log_p[..., 1] - log_p[..., 0]
+        size = np.abs(target)
+        slopes = np.array([gamma + 1.0, gamma + 1.0 - 0.5 * np.log1p(gamma)])
+        root = _root(
+            lambda s, t: binary_focal_map(s, gamma) - t,
+            size / slopes.max() - ROOM,
+            size / slopes.min() + ROOM,
+            size,
+        )
+        logit = np.asarray(np.copysign(root, target))
         return np.stack([log_sigmoid(-logit), log_sigmoid(logit)], axis=-1)
     if gamma < 0.0:
         raise UsageError(
@@ -65,19 +75,6 @@ def properised_loss(log_p: Float, gamma: float) -> Float:
     where `log_p` is the truth (Komisarenko and Kull 2024, section 3.2).
     """
     return focal_loss(inverse_focal_map(log_p, gamma), gamma)
-
-
-def _binary_inverse(target: Float, gamma: float) -> Float:
-    """Solve binary_focal_map(s) = target; the map is odd, so |target| is solved for."""
-    size = np.abs(target)
-    slopes = np.array([gamma + 1.0, gamma + 1.0 - 0.5 * np.log1p(gamma)])
-    root = _root(
-        lambda s, t: binary_focal_map(s, gamma) - t,
-        size / slopes.max() - ROOM,
-        size / slopes.min() + ROOM,
-        size,
-    )
-    return np.asarray(np.copysign(root, target))
 
 
 def _multiclass_inverse(log_p: Float, gamma: float) -> Float:

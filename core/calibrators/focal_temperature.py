@@ -150,25 +150,20 @@ class FocalTemperature(Calibrator):
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
     ) -> FitDetails:
         margins = LogitMargins.of(logits, labels, weights)
-        best, gammas, temperatures = self._search(margins, logits, labels)
+        gammas, temperatures = GAMMAS, TEMPERATURES  # the ends of what is searched
+        if self.search == "exact":
+            best = self._exact(margins, logits, labels)
+        elif self.search == "line":
+            best, gammas = best_on_line(margins, self.objective), (LINE_GAMMAS[0], LINE_GAMMAS[-1])
+        else:
+            on_grid = GRID_GAMMAS if self.search == "grid" else PAPER_GAMMAS
+            of_grid = GRIDS[self.search]
+            best = best_on_grid(margins, self.objective, on_grid, of_grid)
+            gammas, temperatures = (on_grid[0], on_grid[-1]), (of_grid[0], of_grid[-1])
         self.gamma_, self.temperature_ = best.gamma, best.temperature
         before = float(scores(margins, self.objective, 1.0, [0.0])[0])
         at_bound = at_end(best.gamma, gammas) or at_end(best.temperature, temperatures)
         return FitDetails(self.objective, before, best.value, at_bound)
-
-    def _search(
-        self, margins: LogitMargins, logits: npt.NDArray[np.floating], labels: Int
-    ) -> tuple[SearchPoint, tuple[float, float], tuple[float, float]]:
-        """Return the best point and the ends of what was searched."""
-        if self.search == "exact":
-            return self._exact(margins, logits, labels), GAMMAS, TEMPERATURES
-        if self.search == "line":
-            ends = LINE_GAMMAS[0], LINE_GAMMAS[-1]
-            return best_on_line(margins, self.objective), ends, TEMPERATURES
-        gammas = GRID_GAMMAS if self.search == "grid" else PAPER_GAMMAS
-        temperatures = GRIDS[self.search]
-        best = best_on_grid(margins, self.objective, gammas, temperatures)
-        return best, (gammas[0], gammas[-1]), (temperatures[0], temperatures[-1])
 
     def _exact(
         self, margins: LogitMargins, logits: npt.NDArray[np.floating], labels: Int

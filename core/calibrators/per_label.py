@@ -163,18 +163,21 @@ class PerLabel:
             raise cannot_restore("A multi-label calibrator needs a list of labels")
         if not all(label is None or isinstance(label, dict) for label in labels):
             raise cannot_restore("A label's parameters are not an object")
-        self.members_ = tuple(None if label is None else self._restored(label) for label in labels)
+        members: list[Calibrator | None] = []
+        for label in labels:
+            member = None
+            if label is not None:
+                member = type(self.make()).from_parameters(label, **self.settings())
+                if member.n_classes not in (None, 2):
+                    what = f"A label has the parameters of {member.n_classes} classes"
+                    raise cannot_restore(what)
+            members.append(member)
+        self.members_ = tuple(members)
         return self
 
     def settings(self) -> dict[str, Json]:
         """Return the settings of the method."""
         return self.make().settings()
-
-    def _restored(self, parameters: Mapping[str, Json]) -> Calibrator:
-        member = type(self.make()).from_parameters(parameters, **self.settings())
-        if member.n_classes not in (None, 2):
-            raise cannot_restore(f"A label has the parameters of {member.n_classes} classes")
-        return member
 
     def _name(self, k: int) -> str:
         return f"“{self.names[k]}”" if self.names else f"label {k}"
@@ -186,7 +189,10 @@ class PerLabel:
             for k, member in enumerate(self.members_)
             if member is not None and member.report_.message
         ]
-        before, after = (_mean([getattr(r, when) for r in reports]) for when in ("before", "after"))
+        before, after = (
+            None if None in values else float(np.mean(values))
+            for values in ([getattr(r, when) for r in reports] for when in ("before", "after"))
+        )
         return FitReport(
             parameters=self.parameters(),
             objective=reports[0].objective,
@@ -197,8 +203,3 @@ class PerLabel:
             worse=any(report.worse for report in reports),
             message="; ".join([*reasons, *messages]),
         )
-
-
-def _mean(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if len(known) == len(values) else None

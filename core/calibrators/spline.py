@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
-from core.arrays import Bool, Counts, Float, Int, log_softmax
+from core.arrays import Bool, Float, Int, log_softmax
 from core.calibrators.base import Calibrator, FitDetails
 from core.calibrators.focal_map import log_rest
 from core.calibrators.isotonic import places_of
@@ -89,7 +89,8 @@ def spline_map(score: Float, correct: Bool, weights: Float | None = None) -> tup
     places, index = places_of(score)
     count = np.bincount(index, weights)
     hits = np.bincount(index, weighed(correct, weights))
-    steps = _steps(count, max(score.size, MAX_STEPS))
+    share = min(1.0, max(score.size, MAX_STEPS) / count.sum())
+    steps = np.maximum(np.round(count * share), 1.0).astype(np.int64)
     ordered, hit = np.repeat(places, steps), np.repeat(hits / count, steps)
     size = np.repeat(count / steps, steps)
     passed = np.cumsum(size) - size
@@ -100,12 +101,6 @@ def spline_map(score: Float, correct: Bool, weights: Float | None = None) -> tup
     mean = np.diff(np.concatenate([[0.0], np.cumsum(new)])[np.concatenate([[0], ends])]) / steps
     keep = np.unique(np.round(np.linspace(0, places.size - 1, MAX_POINTS)).astype(np.int64))
     return places[keep], np.clip(mean[keep], 0.0, 1.0)
-
-
-def _steps(count: Counts, most: int) -> Int:
-    """Return how many steps each score takes: at least one, about `most` together."""
-    share = min(1.0, most / count.sum())
-    return np.asarray(np.maximum(np.round(count * share), 1.0), dtype=np.int64)
 
 
 def knot_spline(x: Float, y: Float, size: Float | None = None) -> CubicSpline:

@@ -55,21 +55,16 @@ def make(name: str, task: Task, *, objective: str = "nll", search: str = "exact"
         raise UsageError("SETTING", f"Method is {name!r}", f"use {', '.join(CALIBRATORS)}")
     kind = CALIBRATORS[name]
     if task not in kind.tasks:
-        raise UsageError(
-            "SETTING", f"{kind.label} has no form for {task.value}", f"use {', '.join(_for(task))}"
-        )
-    build = partial(kind, **_taken(kind, objective=objective, search=search))
+        fitting = [other for other, method in CALIBRATORS.items() if task in method.tasks]
+        what = f"{kind.label} has no form for {task.value}"
+        raise UsageError("SETTING", what, f"use {', '.join(fitting)}")
+    given = {"objective": objective, "search": search}
+    own = {setting: OTHER_NAMES.get(value, value) for setting, value in given.items()}
+    taken = {
+        setting: value for setting, value in own.items() if value in kind.choices.get(setting, ())
+    }
+    build = partial(kind, **taken)
     return PerLabel(build) if task is Task.MULTILABEL else build()
-
-
-def _for(task: Task) -> list[str]:
-    return [name for name, kind in CALIBRATORS.items() if task in kind.tasks]
-
-
-def _taken(kind: type[Calibrator], **settings: str) -> dict[str, str]:
-    """Return the settings that a method takes."""
-    own = {name: OTHER_NAMES.get(value, value) for name, value in settings.items()}
-    return {name: value for name, value in own.items() if value in kind.choices.get(name, ())}
 
 
 def to_json(calibrator: Fittable, fitted_on: Mapping[str, Json] | None = None) -> dict[str, Json]:
@@ -104,7 +99,12 @@ def from_json(stored: object) -> Fittable:
     try:
         file = codec.read(StoredCalibrator, stored, "calibrator", stored=True)
         kind = CALIBRATORS[file.method]
-        settings = codec.read(kind, _renamed(file), "settings", stored=True).settings()
+        older = OLDER.get(file.method, {})
+        named_now = ABSENT.get(file.method, {}) | {
+            key: older.get(value, value) if isinstance(value, str) else value
+            for key, value in file.settings.items()
+        }
+        settings = codec.read(kind, named_now, "settings", stored=True).settings()
     except UsageError as error:
         raise cannot_restore(error.what) from error
     if file.task is Task.MULTICLASS:
@@ -112,12 +112,3 @@ def from_json(stored: object) -> Fittable:
     if Task.MULTILABEL not in kind.tasks:
         raise cannot_restore(f"Task is {file.task.value!r}, for which {kind.name} has no form")
     return PerLabel(partial(kind, **settings)).restore(file.parameters)
-
-
-def _renamed(file: StoredCalibrator) -> JsonObject:
-    """Return the settings as they are said today."""
-    older = OLDER.get(file.method, {})
-    return ABSENT.get(file.method, {}) | {
-        key: older.get(value, value) if isinstance(value, str) else value
-        for key, value in file.settings.items()
-    }

@@ -196,7 +196,11 @@ def risk_isolines(
     longest = np.linalg.norm(edge - centre, axis=-1).argmax()
     along = np.linspace(0.98, 0.02, 32)[:, None]
     tried = risk(edge[longest] + along * (centre - edge[longest]))
-    coarse = _area(place(_level_points(risk, centre, edge[::6], tried)))
+    # The share of the triangle that lies within each closed line.
+    lines = place(_level_points(risk, centre, edge[::6], tried))
+    x, y = lines[..., 0], lines[..., 1]
+    turns = x[:, :-1] * y[:, 1:] - x[:, 1:] * y[:, :-1]
+    coarse = np.asarray(np.abs(turns.sum(axis=-1)))
     levels = np.interp(shares, coarse, tried)
     return levels, place(_level_points(risk, centre, edge, levels))
 
@@ -228,10 +232,3 @@ def _level_points(
         above = risk(edge + np.exp(-middle)[..., None] * back) > levels[:, None]
         high, low = np.where(above, middle, high), np.where(above, low, middle)
     return np.asarray(edge + np.exp(-high)[..., None] * back)
-
-
-def _area(lines: Float) -> Float:
-    """Return the share of the triangle that lies within closed lines, (L, R, 3) to (L,)."""
-    x, y = lines[..., 0], lines[..., 1]
-    turns = x[:, :-1] * y[:, 1:] - x[:, 1:] * y[:, :-1]
-    return np.asarray(np.abs(turns.sum(axis=-1)))

@@ -152,7 +152,14 @@ def _of_hints(
     file: WeightsFile, group: WeightGroup, hints: Mapping[str, str], index: LayoutIndex
 ) -> Iterator[NetworkCandidate]:
     """Yield networks by their names, where no network has these tensors."""
-    outputs = _outputs(file, group)
+    # The number of classes that the file says, or that its last matrix has.
+    counts = (
+        value
+        for key, value in file.hints.items()
+        if key.rpartition(".")[2] in COUNTING and type(value) is int and value > 0
+    )
+    matrices = [tensor.shape for tensor in group.tensors if len(tensor.shape) == 2]
+    outputs = next(counts, [1, *(shape[0] for shape in matrices if shape[0])][-1])
     stems = [tensor.shape[1] for tensor in group.tensors if len(tensor.shape) == 4]
     channels = stems[0] if stems and 0 < stems[0] <= COLOURS else COLOURS
     names = [name for name in index.names() - PUBLIC.keys() if _own(name) in hints]
@@ -182,14 +189,3 @@ def _rank(
 def _own(network: str) -> str:
     """Return the name without library, or what tells our forms of it apart."""
     return OF_FORM.sub("", network.rpartition(":")[2])
-
-
-def _outputs(file: WeightsFile, group: WeightGroup) -> int:
-    """Return the number of classes that the file says, or that its last matrix has."""
-    for key, value in file.hints.items():
-        if key.rpartition(".")[2] in COUNTING and type(value) is int and value > 0:
-            return value
-    matrices = [
-        tensor.shape[0] for tensor in group.tensors if len(tensor.shape) == 2 and tensor.shape[0]
-    ]
-    return matrices[-1] if matrices else 1

@@ -81,15 +81,7 @@ def renamings(shapes: Mapping[str, Shape]) -> tuple[Renaming, ...]:
     """Return the ways to read the names of a group's tensors, the most literal first."""
     distinct: dict[tuple[tuple[str, str], ...], Renaming] = {}
     literal = Renaming((), {name: name for name in shapes})
-    for first in (literal, _without_no_weights(shapes)):
-        for renaming in _without_prefixes(_unwrapped(first), 0):
-            for other in _layouts(renaming):
-                distinct.setdefault(tuple(other.names.items()), other)
-    return tuple(distinct.values())
-
-
-def _without_no_weights(shapes: Mapping[str, Shape]) -> Renaming:
-    """Leave out what name and shape together say is no weight of a network."""
+    # Without what name and shape together say is no weight of a network.
     left: dict[str, list[str]] = {}
     for name, shape in shapes.items():
         for why, named, fits in NO_WEIGHTS:
@@ -98,7 +90,12 @@ def _without_no_weights(shapes: Mapping[str, Shape]) -> Renaming:
                 break
     steps = tuple(f"{few(names, FEW)} not used ({why})" for why, names in left.items())
     out = tuple(name for names in left.values() for name in names)
-    return Renaming(steps, {name: name for name in shapes if name not in out}, out)
+    weights = Renaming(steps, {name: name for name in shapes if name not in out}, out)
+    for first in (literal, weights):
+        for renaming in _without_prefixes(_unwrapped(first), 0):
+            for other in _layouts(renaming):
+                distinct.setdefault(tuple(other.names.items()), other)
+    return tuple(distinct.values())
 
 
 def few(names: Sequence[str], most: int) -> str:

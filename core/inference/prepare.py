@@ -45,7 +45,15 @@ class BatchPreprocessor:
                 weights = inputs.new_tensor(LUMA).view(1, 3, 1, 1)
                 inputs = (inputs * weights).sum(1, keepdim=True)
             inputs = inputs[:, :1].expand(-1, self.channels, -1, -1)
-        inputs = self._scaled(inputs)
+        # To the size that crops are cut from, in 0..1.
+        scaled = self.preprocessing.scaled
+        if self.preprocessing.cover:
+            inputs = _centre(inputs, _proportioned(inputs.shape[-2:], scaled))
+        if tuple(inputs.shape[-2:]) != scaled:
+            mode = self.preprocessing.interpolation
+            inputs = functional.interpolate(
+                inputs, scaled, mode=mode, align_corners=False, antialias=True
+            ).clamp(0.0, 1.0)  # bicubic overshoots
         inputs = (inputs - self._mean) / self._std
         height, width = self.preprocessing.size
         crops = [_centre(inputs, (height, width))]
@@ -60,19 +68,6 @@ class BatchPreprocessor:
         if self.preprocessing.crops == 10:
             crops += [crop.flip(-1) for crop in crops]
         return [crop.contiguous(memory_format=torch.channels_last) for crop in crops]
-
-    def _scaled(self, images: Tensor) -> Tensor:
-        """Return images of the size that crops are cut from, in 0..1."""
-        size = self.preprocessing.scaled
-        if self.preprocessing.cover:
-            images = _centre(images, _proportioned(images.shape[-2:], size))
-        if tuple(images.shape[-2:]) == size:
-            return images
-        mode = self.preprocessing.interpolation
-        resized = functional.interpolate(
-            images, size, mode=mode, align_corners=False, antialias=True
-        )
-        return resized.clamp(0.0, 1.0)  # bicubic overshoots
 
 
 def frame(preprocessing: Preprocessing, size: tuple[int, int]) -> tuple[float, float, float, float]:

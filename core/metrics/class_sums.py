@@ -179,7 +179,9 @@ class ClassSums:
 
     def sizes(self) -> Float:
         """Return what each partition is off by, in shares of all rows, (P,)."""
-        return np.asarray(self._sizes((self.expected - self.hits)[:, None])[0])
+        gap = (self.expected - self.hits)[:, None]
+        sums = [np.abs(gap[cells]).sum(axis=0) for _, cells in self._slices()]
+        return np.asarray(np.concatenate(sums) * self._scale())
 
     def draws(self, n_resamples: int, seed: int) -> tuple[Float, Float]:
         """Return the largest deviation, (R,), and the sizes, (R, P), where outcomes follow claims.
@@ -192,7 +194,9 @@ class ClassSums:
 
         rng = np.random.default_rng([seed, 5])
         mean, squares, _ = self._rarer()
-        order = self._order(mean, squares)  # renamed classes have the same draws
+        # Cells of a partition by what they expect, so that renamed classes have the same draws
+        part = np.repeat(np.arange(len(self.parts)), [cells for _, cells in self.parts])
+        order = np.lexsort((np.round(squares, DIGITS), np.round(mean, DIGITS), part))
         mean, squares, effect = mean[order], squares[order], self.effect[order]
         trials = np.ceil(np.round(mean**2 / np.maximum(squares, TINY * TINY), DIGITS))
         trials = np.where(mean > 0.0, np.maximum(trials, np.ceil(mean)), 0.0)
@@ -212,11 +216,6 @@ class ClassSums:
                 sizes[:, place] += gap.sum(axis=0)
         return largest, sizes * self._scale()
 
-    def _order(self, mean: Float, squares: Float) -> Int:
-        """Return the cells of each partition by what they expect, whatever the classes' order."""
-        part = np.repeat(np.arange(len(self.parts)), [cells for _, cells in self.parts])
-        return np.lexsort((np.round(squares, DIGITS), np.round(mean, DIGITS), part))
-
     def _slices(self) -> list[tuple[Part, slice]]:
         out, start = [], 0
         for part, cells in self.parts:
@@ -228,10 +227,6 @@ class ClassSums:
         """Return what sums of |deviations| are multiplied with: a wrong row counts in two cells."""
         halves = [1.0 if part == Part.ANSWERS else 0.5 for part, _ in self.parts]
         return np.array(halves) / self.total
-
-    def _sizes(self, gap: Float) -> Float:
-        sums = [np.abs(gap[cells]).sum(axis=0) for _, cells in self._slices()]
-        return np.stack(sums, axis=1) * self._scale()
 
     def _rarer(self) -> tuple[Float, Float, Float]:
         """Return mean, sum of squares and count of the outcome that is rarer in each cell."""
@@ -414,7 +409,11 @@ def _wrong_sums(predictions: Predictions, wrong: np.ndarray) -> list[tuple[Part,
             counted += add_wrong_softmax(wide_enough(predictions.scores[at]), *own)
         else:
             counted += add_wrong(predictions.take(at).probabilities(), *own)
-    effect = _wrong_effect(predictions, wrong)
+    effect, extents = 1.0, predictions.extents
+    if not extents.independent:  # that of what is stated of the true class
+        surprise = np.minimum(-rows.log_p_true[wrong], -np.log(TINY))
+        within = np.isin(np.arange(predictions.n), wrong)
+        effect = design_effect(surprise, of_rows(extents, within))
     listed = [(Part.STATED, by_level)]
     if finest == LEVELS:  # rounding may leave nothing of a class that is rarely likely
         listed.append((Part.OTHERS, by_class))
@@ -440,12 +439,3 @@ def _finest_level(predictions: Predictions) -> int:
     if not zeros or least < GRAIN:
         return LEVELS
     return int(np.clip(np.floor(-np.log2(ROUNDED * least)) + 1, 1, LEVELS - 1))
-
-
-def _wrong_effect(predictions: Predictions, wrong: np.ndarray) -> float:
-    """Return the design effect of wrong answers: that of what is stated of the true class."""
-    extents = predictions.extents
-    if extents.independent:
-        return 1.0
-    surprise = np.minimum(-predictions.rows.log_p_true[wrong], -np.log(TINY))
-    return design_effect(surprise, of_rows(extents, np.isin(np.arange(predictions.n), wrong)))

@@ -104,7 +104,13 @@ class ClassCells:
         if not len(counts):
             return np.empty(0)
         n_classes = self.predictions.n_classes
-        low = self._first_bins(counts)
+        # The sum of each class's probabilities within the first bin
+        edge = equal_width_edges(self.n_bins)[1]
+        low = np.zeros((len(counts), n_classes))
+        for rows in row_chunks(self.predictions.n, max(n_classes, len(counts)), COUNTS_BYTES):
+            p = self.predictions.probabilities(rows)
+            p[p > edge] = 0.0
+            low += counts[:, rows].astype(np.float64, copy=False) @ p
         out, gaps = np.empty(len(counts)), np.empty((1, n_classes * self.n_bins))
         for r in range(len(counts)):
             gaps[:] = 0.0
@@ -112,17 +118,6 @@ class ClassCells:
             add_by_cell(counts[r : r + 1], self.row, self.cell, self.gap, gaps)
             out[r] = np.abs(gaps).sum() / (self.predictions.total * n_classes)
         return out
-
-    def _first_bins(self, counts: Counts) -> Float:
-        """Return the sum of each class's probabilities within the first bin, (r, K)."""
-        edge = equal_width_edges(self.n_bins)[1]
-        low = np.zeros((len(counts), self.predictions.n_classes))
-        widest = max(self.predictions.n_classes, len(counts))
-        for rows in row_chunks(self.predictions.n, widest, COUNTS_BYTES):
-            p = self.predictions.probabilities(rows)
-            p[p > edge] = 0.0
-            low += counts[:, rows].astype(np.float64, copy=False) @ p
-        return low
 
 
 def _entries(predictions: Predictions, n_bins: int) -> Iterator[_Entries]:
@@ -177,16 +172,11 @@ def redrawn_ece(
         for rows in row_chunks(predictions.n, max(n_classes, rounds)):
             p = np.ascontiguousarray(predictions.probabilities(rows))
             add_redrawn(p, rng.random((len(p), rounds)), edges, np.array(of_row[rows]), hits)
-        out.append(_sum_of_gaps(sums.confidence, hits) / (predictions.total * n_classes))
+        total = np.zeros(hits.shape[1])
+        for cells in row_chunks(*hits.shape):
+            total += np.abs(sums.confidence.reshape(-1, 1)[cells] - hits[cells]).sum(axis=0)
+        out.append(total / (predictions.total * n_classes))
     return np.concatenate(out)
-
-
-def _sum_of_gaps(confidence: Float, hits: Counts) -> Float:
-    """Return the sum over classes and bins of |confidence - hits|, (R,)."""
-    total = np.zeros(hits.shape[1])
-    for cells in row_chunks(*hits.shape):
-        total += np.abs(confidence.reshape(-1, 1)[cells] - hits[cells]).sum(axis=0)
-    return total
 
 
 def classwise_ece(predictions: Predictions, *, n_bins: int = N_BINS) -> float:

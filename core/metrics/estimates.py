@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from core import defaults
-from core.arrays import Bool, Counts, Float, Int
+from core.arrays import Bool, Float, Int
 from core.configs import BinRule
 from core.metrics import METRICS, binning, few_errors, top_label
 from core.metrics.class_sums import AnswersOfRows, ClassSums
@@ -404,7 +404,11 @@ def risk(ranked: SortedOutcomes, *, level: float, n_resamples: int, seed: int) -
     """Return the area under risk and coverage of the answers given."""
     rng = np.random.default_rng([seed, STREAM_AURC])
     cuts = binning.equal_mass_cuts(ranked, RANK_CELLS)
-    count, hits = _drawn(ranked, cuts, n_resamples, rng)
+    if ranked.independent:
+        count, hits = draw(ranked, cuts, n_resamples, rng)
+    else:
+        cells = GroupCells.of(ranked, cuts)
+        count, _, hits = cells.bootstrap(cells.rounds(n_resamples), rng)
     draws = area(count[:, ::-1], (count - hits)[:, ::-1], ranked.total)
     value = aurc(ranked)
     if ranked.groups is not None and units(ranked.n, SamplingDesign(ranked.groups)).count < 2:
@@ -423,17 +427,6 @@ def risk(ranked: SortedOutcomes, *, level: float, n_resamples: int, seed: int) -
     return Score(
         "aurc", value, min(low, value), min(1.0, max(high, value)), level, ranked.n, settings
     )
-
-
-def _drawn(
-    ranked: SortedOutcomes, cuts: Int, n_resamples: int, rng: np.random.Generator
-) -> tuple[Counts, Counts]:
-    """Return rows and hits of each cell in resamples of rows, or of groups, (R, C) each."""
-    if ranked.independent:
-        return draw(ranked, cuts, n_resamples, rng)
-    cells = GroupCells.of(ranked, cuts)
-    count, _, hits = cells.bootstrap(cells.rounds(n_resamples), rng)
-    return count, hits
 
 
 def discrimination(ranked: SortedOutcomes, level: float, of: str) -> dict[str, Score]:
@@ -456,11 +449,18 @@ def discrimination(ranked: SortedOutcomes, level: float, of: str) -> dict[str, S
     effective_n = effective_mean(ranked, ranked.correct)
     scale = effective_n / total  # rows that are alike tell less
     extra = effective_n_setting(ranked, effective_n)
+    outcomes = scale * positives, scale * (total - positives)
+    low, high = newcombe(area_roc, *outcomes, level)
+    error = auroc_error(ranked)
+    if 0.0 < area_roc < 1.0 and error != 0.0:
+        ends = logit_interval(area_roc, error, min(outcomes), level)
+        low, high = min(low, ends[0]), max(high, ends[1])
     return {
         "auroc": Score(
             "auroc",
             area_roc,
-            *_area_interval(ranked, area_roc, level),
+            low,
+            high,
             level,
             n,
             {**settings, "interval": "hull of DeLong, logit scale, and Newcombe", **extra},
@@ -478,17 +478,6 @@ def discrimination(ranked: SortedOutcomes, level: float, of: str) -> dict[str, S
             },
         ),
     }
-
-
-def _area_interval(ranked: SortedOutcomes, value: float, level: float) -> tuple[float, float]:
-    scale = effective_mean(ranked, ranked.correct) / ranked.total
-    positives, negatives = scale * ranked.hits, scale * (ranked.total - ranked.hits)
-    low, high = newcombe(value, positives, negatives, level)
-    error = auroc_error(ranked)
-    if not 0.0 < value < 1.0 or error == 0.0:
-        return low, high
-    ends = logit_interval(value, error, min(positives, negatives), level)
-    return min(low, ends[0]), max(high, ends[1])
 
 
 def direction(prepared: PreparedTarget, level: float) -> Gap:

@@ -117,7 +117,9 @@ class GroupResamples(Resamples):
             coarse = self.columns(equal_mass_cuts(self.ranked, N_BINS))
         bins = GroupCells.of(self.ranked, self.cuts[coarse])
         own = sums(self.ranked, self.cuts[coarse])
-        worth, together = _worth(bins), np.bincount(bins.group, bins.rows)
+        weight, squares = (np.bincount(bins.cell, bins.rows**k, bins.n_cells) for k in (1, 2))
+        worth = weight**2 / np.maximum(squares, LEAST)
+        together = np.bincount(bins.group, bins.rows)
         enough = worth >= CENTRED
         enough &= together.sum() ** 2 >= CENTRED * bins.n_cells * (together @ together)
         mean = np.where(enough, own.gap / np.maximum(own.count, LEAST), 0.0)
@@ -224,13 +226,6 @@ def centring_left(bins: GroupCells) -> Float:
     return np.asarray(np.maximum(1.0 - 2.0 * ruled + second / np.maximum(first**2, LEAST), HALF))
 
 
-def _worth(bins: GroupCells) -> Float:
-    """Return the effective number of groups of each cell, (C,)."""
-    rows = np.bincount(bins.cell, bins.rows, bins.n_cells)
-    squares = np.bincount(bins.cell, bins.rows**2, bins.n_cells)
-    return np.asarray(rows**2 / np.maximum(squares, LEAST))
-
-
 def resamples_of(
     ranked: SortedOutcomes, n_resamples: int, seed: int, *, n_bins: int = N_BINS_MIN
 ) -> Resamples:
@@ -249,17 +244,11 @@ def resamples_of(
     """
     if ranked.groups is not None:
         return GroupResamples.of(ranked, n_resamples, seed, n_bins=n_bins)
-    if ranked.weights is not None:
-        return _weighted(ranked, n_resamples, seed, n_bins=n_bins)
-    return Resamples.of(ranked, n_resamples, seed, n_bins=n_bins)
-
-
-def _weighted(ranked: SortedOutcomes, n_resamples: int, seed: int, *, n_bins: int) -> Resamples:
-    """Return the draws of weighted rows, which are still independent: each has one outcome.
-
-    The floor redraws it, however much the row weighs. Random signs of weighted residuals would
-    not hold the level: where few rows rule a sum its law is lopsided.
-    """
+    if ranked.weights is None:
+        return Resamples.of(ranked, n_resamples, seed, n_bins=n_bins)
+    # Weighted rows are still independent: each has one outcome, which the floor redraws however
+    # much the row weighs. Random signs of weighted residuals would not hold the level: where few
+    # rows rule a sum its law is lopsided.
     cuts = all_cuts(ranked, n_bins)
     rng = np.random.default_rng(seed)
     cells = GroupCells.of(ranked, cuts)

@@ -137,8 +137,15 @@ def draws(
     Resamples are held in blocks of 32 MiB.
     """
     chosen = [m for m in PAIRABLE if m in metrics and m not in UNAVAILABLE[predictions.task]]
-    parts, n = _parts(predictions, n_bins), predictions.n
-    reasons = _undefined(parts) if "nll" in chosen else {}
+    n, parts = predictions.n, [ResampledRows(predictions, n_bins=n_bins)]
+    if predictions.task is Task.MULTILABEL:  # one answer a row: labels one by one
+        parts = [
+            ResampledRows(label_predictions(predictions, k), predictions.labelled_rows(k), n_bins)
+            for k in range(predictions.n_classes)
+        ]
+    reasons = {}
+    if "nll" in chosen and (rows := sum(int(np.isinf(part.nll_rows).sum()) for part in parts)):
+        reasons["nll"] = nll_reason(rows)
     drawn = [metric for metric in chosen if metric not in reasons]
     heavy = n * predictions.n_classes > HEAVY_CELLS
     blocks: dict[str, list[Float]] = {metric: [] for metric in (*drawn, GAP)}
@@ -236,7 +243,12 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
     pair = run.draws[:rounds], reference.draws[:rounds]
     wide = run.units.wide(level)
     if run.metric in BIASED:
-        low, high, method = *_measured(run, reference, pair, level, wide), CENTRED
+        apart = pair[0] - pair[1]
+        low, high = _hull(value, apart - apart.mean() + value, level, wide)
+        low = max(low, -reference.value - _reach(reference, level)[1])
+        high = min(high, run.value + _reach(run, level)[1])
+        low_truth, high_truth = _in_truth(run, reference, pair, level)
+        low, high, method = min(low, low_truth), max(high, high_truth), CENTRED
     else:
         low, high, method = *_hull(value, pair[0] - pair[1], level, wide), HULL
     method += NORMAL if _few(rounds, level) else ""
@@ -253,20 +265,6 @@ def _hull(value: float, differences: Float, level: float, wide: float) -> tuple[
     """Return the interval that spans percentiles and so many standard errors either way."""
     (low, high), half = _quantiles(differences, level), wide * float(differences.std())
     return min(low, value - half), max(high, value + half)
-
-
-def _measured(
-    run: MetricDraws, reference: MetricDraws, pair: tuple[Float, Float], level: float, wide: float
-) -> tuple[float, float]:
-    """Return the hull of the intervals of two errors' difference, as measured and in truth."""
-    assert run.value is not None
-    assert reference.value is not None
-    value, apart = run.value - reference.value, pair[0] - pair[1]
-    low, high = _hull(value, apart - apart.mean() + value, level, wide)
-    low = max(low, -reference.value - _reach(reference, level)[1])
-    high = min(high, run.value + _reach(run, level)[1])
-    low_truth, high_truth = _in_truth(run, reference, pair, level)
-    return min(low, low_truth), max(high, high_truth)
 
 
 def _in_truth(
@@ -318,22 +316,6 @@ def _quantiles(values: Float, level: float) -> tuple[float, float]:
         return percentile(values, level)
     half, middle = quantile(level) * float(values.std()), float(values.mean())
     return middle - half, middle + half
-
-
-def _parts(predictions: Predictions, n_bins: int) -> list[ResampledRows]:
-    """Return what has one answer a row: the file itself, or its labels one by one."""
-    if predictions.task is not Task.MULTILABEL:
-        return [ResampledRows(predictions, n_bins=n_bins)]
-    return [
-        ResampledRows(label_predictions(predictions, k), predictions.labelled_rows(k), n_bins)
-        for k in range(predictions.n_classes)
-    ]
-
-
-def _undefined(parts: Sequence[ResampledRows]) -> dict[str, str]:
-    """Return why the NLL has no value, where it is infinite in any label."""
-    rows = sum(int(np.isinf(part.nll_rows).sum()) for part in parts)
-    return {"nll": nll_reason(rows)} if rows else {}
 
 
 def _mean(

@@ -51,22 +51,17 @@ def resampled_counts(
     for start in range(0, n_resamples, step):
         block = buffer[: n_resamples - start]
         if extents.independent and n >= SORTED_BY_DIGITS:
+            from core.compiled.resamples import add_draws
+
             for counts in block:
-                _draw_rows(counts, rng)
+                counts[:] = 0
+                for first in range(0, n, DRAWN_AT_A_TIME):
+                    add_draws(rng.integers(0, n, min(DRAWN_AT_A_TIME, n - first)), counts)
         else:
             draws = row_draws(n, extents, len(block), rng)
             for counts, drawn in zip(block, draws, strict=True):
                 counts[:] = drawn
         yield block
-
-
-def _draw_rows(counts: Counts, rng: np.random.Generator) -> None:
-    """Write how often each of many rows is drawn; the numbers drawn are held some at a time."""
-    from core.compiled.resamples import add_draws
-
-    counts[:] = 0
-    for start in range(0, counts.size, DRAWN_AT_A_TIME):
-        add_draws(rng.integers(0, counts.size, min(DRAWN_AT_A_TIME, counts.size - start)), counts)
 
 
 @dataclass(frozen=True)
@@ -101,14 +96,22 @@ class ResampledRows:
         The classwise ECE, which reads every score, is read from the first `of_classes` only.
         """
         if self.of_file is not None:
-            counts = self._own(counts)
+            # Own rows, brought to one sum: how many are drawn is chance, too. A resample that holds
+            # none of them counts each once.
+            own: Float = counts[:, self.of_file].astype(np.float64, order="C")
+            own[~own.any(axis=1)] = 1.0
+            own *= self.cells.ranked.total / own.sum(axis=1, keepdims=True)
+            counts = own
         n, rows = self.cells.ranked.total, self.predictions.rows
         means: dict[str, Float] = {"accuracy": rows.correct.astype(np.float64), "brier": rows.brier}
         if "nll" in metrics:
             means["nll"] = self.nll_rows
         chosen = [metric for metric in metrics if metric in means]
         of_rows = np.reshape([means[metric] for metric in chosen], (len(chosen), rows.correct.size))
-        values = dict(zip(chosen, (_weighted(counts, of_rows.T) / n).T, strict=True))
+        sums = np.empty((len(counts), len(chosen)))  # the counts need not be copied as a whole
+        for block in row_chunks(*counts.shape):
+            sums[block] = counts[block].astype(np.float64, copy=False) @ of_rows.T
+        values = dict(zip(chosen, (sums / n).T, strict=True))
         if "classwise_ece" in metrics:
             values["classwise_ece"] = self.classes.ece(counts[:of_classes])
         gaps = self.cells.gaps(counts)
@@ -118,16 +121,6 @@ class ResampledRows:
         for metric in ADAPTIVE.keys() & set(metrics):
             values[metric] = self.adaptive.errors(metric, self.adaptive.gaps(counts))
         return values
-
-    def _own(self, counts: Counts) -> Counts:
-        """Return what the own rows count, brought to one sum: how many are drawn is chance, too.
-
-        A resample that holds none of them counts each once.
-        """
-        own: Float = counts[:, self.of_file].astype(np.float64, order="C")
-        own[~own.any(axis=1)] = 1.0
-        own *= self.cells.ranked.total / own.sum(axis=1, keepdims=True)
-        return own
 
     @cached_property
     def nll_rows(self) -> Float:
@@ -157,14 +150,6 @@ class ResampledRows:
     def classes(self) -> ClassCells:
         """Every class's probabilities by bins."""
         return ClassCells.of(self.predictions, self.n_bins)
-
-
-def _weighted(counts: Counts, values: Float) -> Float:
-    """Return the sums of (N, M) values by (r, N) counts, which need not be copied as a whole."""
-    sums = np.empty((len(counts), values.shape[1]))
-    for block in row_chunks(*counts.shape):
-        sums[block] = counts[block].astype(np.float64, copy=False) @ values
-    return sums
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from core.arrays import Float, Int
+from core.arrays import Float
 from core.metrics.ranked import SortedOutcomes
 
 NODES = 2**15  # grid intervals; cubic splitting onto it errs by less than 1e-7 at bandwidth 1/1024
@@ -102,7 +102,9 @@ def relplot_smece_at(ranked: SortedOutcomes, bandwidth: float) -> float:
     n_nodes = max(2000, round(20 / bandwidth)) // 2 + 1
     points = np.linspace(0, 1, max(round(10 / bandwidth), 200))
     nodes = np.linspace(0, 1, n_nodes)
-    base, share = _two_nodes(ranked.confidence, n_nodes)
+    at = ranked.confidence * (n_nodes - 1)
+    base = np.clip(at.astype(np.int64), 0, n_nodes - 2)
+    share = at - base
     smoothed = []
     rows = np.ones(ranked.n) if ranked.weights is None else ranked.weights
     for weights in (rows * (ranked.confidence - ranked.correct), rows):
@@ -111,12 +113,6 @@ def relplot_smece_at(ranked: SortedOutcomes, bandwidth: float) -> float:
         grid = np.asarray(lower + upper, dtype=np.float64)
         smoothed.append(np.interp(points, nodes, _convolve(grid, bandwidth)))
     return float(np.abs(smoothed[0]).sum() / (smoothed[1] + RELPLOT_DENSITY).sum())
-
-
-def _two_nodes(confidence: Float, n_nodes: int) -> tuple[Int, Float]:
-    at = confidence * (n_nodes - 1)
-    base = np.clip(at.astype(np.int64), 0, n_nodes - 2)
-    return base, at - base
 
 
 def _convolve(grid: Float, bandwidth: float) -> Float:

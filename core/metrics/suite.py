@@ -270,7 +270,11 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
         )
     largest = None
     if predictions.task is Task.MULTILABEL:
-        labels = tuple(_audit_label(predictions, k, config) for k in range(predictions.n_classes))
+        audits = (
+            _audit_target(label_predictions(predictions, k), config, kind="label")
+            for k in range(predictions.n_classes)
+        )
+        labels = tuple(replace(of_label, target=k) for k, of_label in enumerate(audits))
         main = macro.over_labels(labels, config.level)
         if main.groups is not None and predictions.groups is not None:  # not of one label alone
             sizes = np.bincount(predictions.groups.of_row)
@@ -332,11 +336,6 @@ def label_predictions(predictions: Predictions, index: int) -> Predictions:
     )
 
 
-def _audit_label(predictions: Predictions, index: int, config: AuditConfig) -> TargetAudit:
-    label_audit = _audit_target(label_predictions(predictions, index), config, kind="label")
-    return replace(label_audit, target=index)
-
-
 def _diagram(prepared: PreparedTarget, config: AuditConfig) -> TargetAudit:
     return diagram(
         prepared,
@@ -363,7 +362,15 @@ def _audit_target(
         if set(SCORES).intersection(metrics):
             scores |= clinical_scores(prepared, level=config.level)
         if "brier_event" in metrics:
-            scores["brier_event"] = _brier_event(scores.get("brier") or _brier(predictions, config))
+            # The clinical (p - y)^2: half the sum over two classes.
+            brier = scores.get("brier") or _brier(predictions, config)
+            value, low, high = (
+                None if end is None else 0.5 * end for end in (brier.value, brier.low, brier.high)
+            )
+            settings = {**brier.settings, "of": "positive_class", "scale": "(p - y)^2"}
+            scores["brier_event"] = replace(
+                brier, metric="brier_event", value=value, low=low, high=high, settings=settings
+            )
     floors = dict(target_audit.noise_floor)
     for metric, (score, floor) in _errors(predictions, prepared, config, metrics).items():
         scores[metric], floors[metric] = score, floor
@@ -491,14 +498,6 @@ def _brier(predictions: Predictions, config: AuditConfig) -> Score:
     )
     settings: dict[str, Setting] = {"of": "every_class", "scale": "sum over classes"}
     return replace(score, settings={**settings, **score.settings})
-
-
-def _brier_event(score: Score) -> Score:
-    """Return the clinical Brier score (p - y)^2: half the sum over two classes."""
-    halves = [None if end is None else 0.5 * end for end in (score.value, score.low, score.high)]
-    value, low, high = halves
-    settings = {**score.settings, "of": "positive_class", "scale": "(p - y)^2"}
-    return replace(score, metric="brier_event", value=value, low=low, high=high, settings=settings)
 
 
 def class_gaps(

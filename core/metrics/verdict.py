@@ -344,7 +344,17 @@ def _both_ends(ends: tuple[MixedEnd, ...], event: str | None) -> str:
 
 
 def _listed(ends: tuple[MixedEnd, ...], event: str | None) -> str:
-    return f"{', '.join(_end_words(end, event) for end in ends)}; {AT_ONCE}"
+    words = []
+    for end in ends:
+        sign = 1 if end.over else -1
+        least = min(sign * end.gap.low, sign * end.gap.high)
+        bins = "1 bin" if end.bins == 1 else f"{end.bins} bins"
+        off = f"{'over' if end.over else 'under'}{'-confident' if event is None else 'estimates'}"
+        words.append(
+            f"{off} by {points(sign * end.gap.gap)} points (at least {points(least)}) in {bins} "
+            f"from {places(end)} %"
+        )
+    return f"{', '.join(words)}; {AT_ONCE}"
 
 
 def places(end: MixedEnd, *, joint: str = " and ") -> str:
@@ -372,19 +382,6 @@ def classes_words(cells: Sequence[ClassCell]) -> str:
 def furthest_words(cells: Sequence[ClassCell]) -> str:
     """Return a sentence on the answers furthest off; empty without any."""
     return f"By class, furthest off: {classes_words(cells)}." if cells else ""
-
-
-def _end_words(end: MixedEnd, event: str | None) -> str:
-    sign = 1 if end.over else -1
-    least = min(sign * end.gap.low, sign * end.gap.high)
-    bins = "1 bin" if end.bins == 1 else f"{end.bins} bins"
-    off = f"{'over' if end.over else 'under'}-confident"
-    if event is not None:
-        off = f"{'over' if end.over else 'under'}estimates"
-    return (
-        f"{off} by {points(sign * end.gap.gap)} points (at least {points(least)}) in {bins} "
-        f"from {places(end)} %"
-    )
 
 
 def _uneven(

@@ -8,7 +8,7 @@ from typing import Any
 from core.errors import Notice
 from core.metrics.human import HumanAudit
 from core.metrics.macro import ChanceAmong, corrected_verdicts
-from core.metrics.records import Audit, BinTable, Evidence, Floor, Gap, Score, TargetAudit, Verdict
+from core.metrics.records import Audit, BinTable, Floor, Gap, Score, TargetAudit, Verdict
 from core.metrics.verdict import SETTLED
 from core.metrics.verdict_codes import Statistic
 from core.screens.reliability.human_words import agreement_words
@@ -177,7 +177,20 @@ def _verdict(verdict: Verdict) -> Json:
         "p_value": _number(verdict.p_value),
     }
     if verdict.p_value is not None:
-        out["evidence"] = [_evidence(item) for item in verdict.evidence]
+        out["evidence"] = []
+        for item in verdict.evidence:  # the size of a gap is the direction
+            found: Json = {"statistic": item.statistic}
+            if item.value is not None:
+                found["value"] = _number(item.value)
+                if item.statistic == Statistic.SLOPE:
+                    found |= {
+                        "low": _number(item.low),
+                        "high": _number(item.high),
+                        "level": SETTLED,
+                    }
+                else:
+                    found["q95"] = _number(item.q95)
+            out["evidence"].append(found)
     if verdict.small is not None:
         out["small"] = float(verdict.small)
     if verdict.classes:
@@ -191,16 +204,6 @@ def _verdict(verdict: Verdict) -> Json:
     if isinstance(verdict, ChanceAmong):
         out |= {"p_holm": verdict.p_holm, "alone": _verdict(verdict.alone)}
     return _explained(out, ("p_value",), NO_TEST)
-
-
-def _evidence(item: Evidence) -> Json:
-    """Return a statistic that is beyond chance; the size of a gap is the direction."""
-    if item.value is None:
-        return {"statistic": item.statistic}
-    if item.statistic == Statistic.SLOPE:
-        ends = {"low": _number(item.low), "high": _number(item.high), "level": SETTLED}
-        return {"statistic": item.statistic, "value": _number(item.value)} | ends
-    return {"statistic": item.statistic, "value": _number(item.value), "q95": _number(item.q95)}
 
 
 def _bins(bins: BinTable) -> list[Json]:

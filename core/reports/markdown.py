@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from core.reports.document import BOARD_LINES, Chapter, Document, Edition, WrittenTable
-from core.screens.kit.records import Tile
 from core.screens.kit.text import clean
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -46,7 +45,12 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
             if section.sentence.second:
                 yield text(section.sentence.second)
         if section.numbers:
-            yield "\n".join(map(_tile, section.numbers))
+            lines = []
+            for tile in section.numbers:
+                beside = "; ".join(filter(None, (tile.interval, tile.note)))
+                value, after = f"{tile.value} {tile.unit}".strip(), f" ({text(beside)})"
+                lines.append(f"- {text(tile.label)}: **{text(value)}**{after if beside else ''}")
+            yield "\n".join(lines)
         if section.icons is not None:
             weight = f"{text(section.icons.title)} ({text(section.icons.note)})"
             promised, observed = section.icons.promised_text, section.icons.observed_text
@@ -59,12 +63,6 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
             yield from _table(table)
         if section.caption:
             yield text(section.caption)
-
-
-def _tile(tile: Tile) -> str:
-    beside = "; ".join(filter(None, (tile.interval, tile.note)))
-    value = f"{tile.value} {tile.unit}".strip()
-    return f"- {text(tile.label)}: **{text(value)}**{f' ({text(beside)})' if beside else ''}"
 
 
 def _table(table: WrittenTable) -> Iterator[str]:

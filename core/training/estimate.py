@@ -143,7 +143,41 @@ def measure(config: TrainConfig, limit_s: float = LIMIT_S) -> Speed:
         MEMORY: a batch does not fit the GPU. TIME: it takes longer than `limit_s`.
     """
     with _limited(limit_s):
-        return _measured(config)
+        import torch
+
+        from core.training import checkpoint
+        from core.training.parts import assemble, connect
+
+        small = basis(config)
+        parts = assemble(small, _random(small), connect(small))
+        start_s = time.process_time()  # since the interpreter began
+        n = min(FIRST_BATCH, config.batch_size)
+        try:
+            _seconds(parts, n)  # the first step of a size allocates
+            while (spent := _seconds(parts, n)) < SHORT_S and n < config.batch_size:
+                n = min(2 * n, config.batch_size)
+                _seconds(parts, n)
+            steps = min(MOST_STEPS, max(1, int(TIMED_S / spent)))
+            spent = float(np.median([_seconds(parts, n) for _ in range(steps)]))
+            evaluated = _evaluated(parts, n)
+        except torch.OutOfMemoryError as error:
+            rows = "texts" if config.of_texts else "images"
+            what = f"A batch of {n} {rows} does not fit into the memory of the GPU"
+            raise Refused("MEMORY", what, "use smaller batches, or a smaller network") from error
+        with tempfile.TemporaryDirectory() as folder:
+            began = _now(parts)
+            state = checkpoint.on_host(parts.state())
+            copied = _now(parts)
+            checkpoint.save(Path(folder), 1, state)
+            written = _now(parts)
+    return Speed(
+        device=parts.fabric.device.type,
+        trained=n / spent,
+        evaluated=evaluated,
+        start_s=start_s,
+        epoch_s=copied - began,
+        checkpoint_s=written - copied,
+    )
 
 
 @contextmanager
@@ -161,38 +195,6 @@ def _limited(limit_s: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def _measured(config: TrainConfig) -> Speed:
-    import torch
-
-    from core.training.parts import assemble, connect
-
-    small = basis(config)
-    parts = assemble(small, _random(small), connect(small))
-    start_s = time.process_time()  # since the interpreter began
-    n = min(FIRST_BATCH, config.batch_size)
-    try:
-        _seconds(parts, n)  # the first step of a size allocates
-        while (spent := _seconds(parts, n)) < SHORT_S and n < config.batch_size:
-            n = min(2 * n, config.batch_size)
-            _seconds(parts, n)
-        steps = min(MOST_STEPS, max(1, int(TIMED_S / spent)))
-        spent = float(np.median([_seconds(parts, n) for _ in range(steps)]))
-        evaluated = _evaluated(parts, n)
-    except torch.OutOfMemoryError as error:
-        rows = "texts" if config.of_texts else "images"
-        what = f"A batch of {n} {rows} does not fit into the memory of the GPU"
-        raise Refused("MEMORY", what, "use smaller batches, or a smaller network") from error
-    epoch_s, checkpoint_s = _kept_s(parts)
-    return Speed(
-        device=parts.fabric.device.type,
-        trained=n / spent,
-        evaluated=evaluated,
-        start_s=start_s,
-        epoch_s=epoch_s,
-        checkpoint_s=checkpoint_s,
-    )
 
 
 def _random(config: TrainConfig) -> "SplitDataset | TextDataset":
@@ -308,18 +310,6 @@ def _evaluated(parts: "TrainingSetup", n: int) -> float:
             parts.net(parts.normalise(images))
             spent.append(_now(parts) - began)
     return n / min(spent)
-
-
-def _kept_s(parts: "TrainingSetup") -> tuple[float, float]:
-    """Return the seconds that a copy on the host takes, and writing it."""
-    from core.training import checkpoint
-
-    with tempfile.TemporaryDirectory() as folder:
-        began = _now(parts)
-        state = checkpoint.on_host(parts.state())
-        copied = _now(parts)
-        checkpoint.save(Path(folder), 1, state)
-        return copied - began, _now(parts) - copied
 
 
 def _now(parts: "TrainingSetup") -> float:

@@ -170,7 +170,23 @@ def build(sample_id: str, out: Path) -> None:
         LIBRARY_WRITE when the disk is full or read-only.
     """
     digits = _load()
-    splits = _predict(SAMPLES[sample_id], digits)
+    sample = SAMPLES[sample_id]
+    test, val = digits.take(slice(N_TEST)), digits.take(slice(N_TEST, N_TEST + N_VAL))
+    rest = digits.take(slice(N_TEST + N_VAL, None))
+    model, rng = _train(sample, rest), np.random.default_rng(SEED)
+    splits = {}
+    for name, split in (("val", val), ("test", test)):
+        with torch.no_grad():
+            logits: Logits = model(torch.from_numpy(split.pixels).float()).numpy()
+        splits[name] = Predictions(
+            sample.task,
+            ScoreKind.LOGITS,
+            logits,
+            sample.targets(split.digit),
+            class_names=sample.class_names,
+            row_ids=split.row_ids,
+            votes=simulated_votes(split, rest, sample.n_voters, rng) if sample.n_voters else None,
+        )
     with writing():
         shutil.rmtree(out / sample_id, ignore_errors=True)
     write_run(out, _manifest(sample_id, splits, digits), splits)
@@ -202,25 +218,6 @@ def _manifest(sample_id: str, splits: dict[str, Predictions], digits: Digits) ->
     )
 
 
-def _predict(sample: Sample, digits: Digits) -> dict[str, Predictions]:
-    """Train on the first images and return logits of the next two parts."""
-    test, val = digits.take(slice(N_TEST)), digits.take(slice(N_TEST, N_TEST + N_VAL))
-    rest = digits.take(slice(N_TEST + N_VAL, None))
-    model, rng = _train(sample, rest), np.random.default_rng(SEED)
-    return {
-        name: Predictions(
-            sample.task,
-            ScoreKind.LOGITS,
-            _logits(model, split),
-            sample.targets(split.digit),
-            class_names=sample.class_names,
-            row_ids=split.row_ids,
-            votes=simulated_votes(split, rest, sample.n_voters, rng) if sample.n_voters else None,
-        )
-        for name, split in (("val", val), ("test", test))
-    }
-
-
 def simulated_votes(
     images: Digits, known: Digits, n_voters: int, rng: np.random.Generator
 ) -> Votes:
@@ -250,7 +247,11 @@ def simulated_votes(
 
 def _train(sample: Sample, digits: Digits) -> nn.Module:
     loss = _LOSSES[sample.task]
-    pixels, targets = _tensors(sample, digits.take(slice(sample.n_train)))
+    digits = digits.take(slice(sample.n_train))
+    pixels = torch.from_numpy(digits.pixels).float()
+    targets = torch.from_numpy(sample.targets(digits.digit))
+    if sample.task is Task.MULTILABEL:
+        targets = targets.float()
     with torch.random.fork_rng(devices=[]):  # the caller's random state stays as it was
         torch.manual_seed(SEED)
         outputs = len(sample.class_names)
@@ -261,16 +262,3 @@ def _train(sample: Sample, digits: Digits) -> nn.Module:
         loss(model(pixels), targets).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     return model
-
-
-def _tensors(sample: Sample, digits: Digits) -> tuple[torch.Tensor, torch.Tensor]:
-    targets = torch.from_numpy(sample.targets(digits.digit))
-    if sample.task is Task.MULTILABEL:
-        targets = targets.float()
-    return torch.from_numpy(digits.pixels).float(), targets
-
-
-def _logits(model: nn.Module, digits: Digits) -> Logits:
-    with torch.no_grad():
-        logits: Logits = model(torch.from_numpy(digits.pixels).float()).numpy()
-    return logits

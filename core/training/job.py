@@ -54,7 +54,15 @@ def run(folder: JobFolder, *, seconds: float | None = None) -> Json | None:
     parts, outcome, splits = training
     if not parts.fabric.is_global_zero:
         return {}
-    result = _result(folder, parts, outcome, _keep(folder, parts, splits))
+    result = {
+        "job": folder.path.name,
+        "run": _keep(folder, parts, splits),
+        "state": "succeeded",
+        "seconds": outcome.seconds,
+        "device": parts.fabric.device.type,
+        "images_per_second": outcome.images_per_second,
+        "notices": [notice.to_json() for notice in _notices(folder, parts)],
+    }
     folder.finish(result)
     folder.tidy()
     return result
@@ -211,15 +219,3 @@ def _notices(folder: JobFolder, parts: TrainingSetup) -> tuple[Notice, ...]:
         return notices
     counts = threads.by_epoch(from_events(folder.lines())[0])
     return (*notices, *threads.notices(counts))
-
-
-def _result(folder: JobFolder, parts: TrainingSetup, trained: TrainingOutcome, run_id: str) -> Json:
-    return {
-        "job": folder.path.name,
-        "run": run_id,
-        "state": "succeeded",
-        "seconds": trained.seconds,
-        "device": parts.fabric.device.type,
-        "images_per_second": trained.images_per_second,
-        "notices": [notice.to_json() for notice in _notices(folder, parts)],
-    }

@@ -10,7 +10,6 @@ import resource
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
@@ -118,35 +117,23 @@ def answers(
 ) -> Answers:
     """Return what logits say; (N, K) with targets (N,), or (N, L) with targets (N, L) of 0/1."""
     if task is Task.MULTILABEL:
-        return _label_answers(logits.astype(np.float64).ravel(), targets.ravel() > 0)
-    blocks = [
-        _class_answers(logits[rows], targets[rows].astype(np.int64))
-        for rows in row_chunks(*logits.shape)
-    ]
-    return Answers(*(np.concatenate(parts) for parts in zip(*map(_fields, blocks), strict=True)))
-
-
-def _fields(block: Answers) -> tuple[Float, Bool, Float, Float]:
-    return block.confidence, block.correct, block.log_p_true, block.entropy
-
-
-def _class_answers(logits: npt.NDArray[np.floating], targets: npt.NDArray[np.int64]) -> Answers:
-    log_p = log_softmax(logits)
-    at, best = np.arange(targets.size), logits.argmax(axis=1)
-    p = np.exp(log_p)
-    return Answers(
-        p[at, best], best == targets, log_p[at, targets], -np.einsum("ij,ij->i", p, log_p)
-    )
-
-
-def _label_answers(logit: Float, present: Bool) -> Answers:
-    yes, no = log_sigmoid(logit), log_sigmoid(-logit)
-    return Answers(
-        np.exp(np.maximum(yes, no)),
-        (logit > 0) == present,
-        np.where(present, yes, no),
-        -(np.exp(yes) * yes + np.exp(no) * no),
-    )
+        logit = logits.astype(np.float64).ravel()
+        present = targets.ravel() > 0
+        yes, no = log_sigmoid(logit), log_sigmoid(-logit)
+        return Answers(
+            np.exp(np.maximum(yes, no)),
+            (logit > 0) == present,
+            np.where(present, yes, no),
+            -(np.exp(yes) * yes + np.exp(no) * no),
+        )
+    blocks = []
+    for rows in row_chunks(*logits.shape):
+        log_p, truth = log_softmax(logits[rows]), targets[rows].astype(np.int64)
+        at, best = np.arange(truth.size), logits[rows].argmax(axis=1)
+        p = np.exp(log_p)
+        entropy = -np.einsum("ij,ij->i", p, log_p)
+        blocks.append((p[at, best], best == truth, log_p[at, truth], entropy))
+    return Answers(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
 def measure(model_answers: Answers, part: str = "val") -> dict[str, float]:
@@ -402,7 +389,9 @@ def _epoch(
     logits: Tensor | None = None
     fewest = 2 * fabric.world_size
     batches = batched(order, config.batch_size, config.last_batch, fewest)
-    for rows, images in zip(batches, _stored(parts, batches), strict=True):
+    own = [share(fabric, rows) for rows in batches]  # of this rank
+    stored = data.train.inputs(own, fabric.device)
+    for rows, images in zip(batches, stored, strict=True):
         for group in parts.optimizer.param_groups:
             group["lr"] = parts.lr(sums.n_steps / len(batches)) * group.get("times", 1.0)
         eager = parts.compiled and len(rows) != len(batches[0])  # another size is compiled anew
@@ -445,12 +434,6 @@ def _now(parts: TrainingSetup) -> float:
     return time.monotonic()
 
 
-def _stored(parts: TrainingSetup, batches: list[Tensor]) -> Iterator[Tensor]:
-    """Yield this rank's stored images or texts of each batch, on the device."""
-    own = [share(parts.fabric, rows) for rows in batches]
-    return iter(parts.data.train.inputs(own, parts.fabric.device))
-
-
 def _step(
     parts: TrainingSetup,
     rows: Tensor,
@@ -474,27 +457,21 @@ def _step(
     parts.optimizer.zero_grad(set_to_none=True)
     fabric.backward(value)
     bound = parts.config.clip_norm or math.inf
-    norm = fabric.clip_gradients(
+    norm: Any = fabric.clip_gradients(  # None by its types, never with a bound
         parts.model, parts.optimizer, max_norm=bound, error_if_nonfinite=False
     )
     parts.optimizer.step()
+    last = parts.last_layer.weight.grad
+    assert isinstance(last, Tensor)
     with torch.no_grad():
         sums.log_odds.append(loss.true_log_odds(logits.float(), targets))
         sums.answers.append(loss.answers(logits, targets))
         sums.n_rows += len(rows)
-        _add(parts, sums, value if loss.reduction == "sum" else value * len(rows), norm)
-
-
-def _add(parts: TrainingSetup, sums: Sums, value: Tensor, norm: Any) -> None:  # noqa: ANN401
-    """Add a step to the sums; Fabric may return no norm by its types, with a bound it does."""
-    bound = parts.config.clip_norm or math.inf
-    last = parts.last_layer.weight.grad
-    assert isinstance(last, Tensor)
-    clipped = (bound / (norm + 1e-6)).clamp(max=1.0)  # as torch scales gradients
-    sums.loss += value.detach()
-    norms = torch.stack([norm, last.norm() / clipped, torch.ones_like(norm)])
-    sums.norms += torch.where(norm.isfinite(), norms, 0.0)
-    sums.n_steps += 1
+        sums.loss += (value if loss.reduction == "sum" else value * len(rows)).detach()
+        clipped = (bound / (norm + 1e-6)).clamp(max=1.0)  # as torch scales gradients
+        norms = torch.stack([norm, last.norm() / clipped, torch.ones_like(norm)])
+        sums.norms += torch.where(norm.isfinite(), norms, 0.0)
+        sums.n_steps += 1
 
 
 def _record(parts: TrainingSetup, sums: Sums, updates: list[EpochUpdate], logits: Tensor) -> Epoch:

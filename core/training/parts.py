@@ -251,7 +251,10 @@ def assemble(
     optimizer = _optimizer(config, net, fabric.device)
     rows = training_rows(config, len(data.train))
     compiled = compiles(config, fabric.device, len(rows))
-    ready: nn.Module = _compiled(net) if compiled else net
+    ready: nn.Module = net
+    if compiled:  # by its first step
+        torch.compiler.set_stance("default")
+        ready = torch.compile(net)  # type: ignore[assignment]
     model, wrapped = fabric.setup(ready, optimizer)
     loss = build_loss(config.loss, len(data.class_names), data.task, reduction=config.reduction)
     return TrainingSetup(
@@ -280,12 +283,6 @@ def compiles(config: TrainConfig, device: torch.device, n_rows: int) -> bool:
     steps = config.epochs * config.n_batches(n_rows)
     # Batches of texts differ in length, and each would be compiled anew.
     return device.type == "cuda" and steps >= WORTH_COMPILING and not config.of_texts
-
-
-def _compiled(net: nn.Module) -> nn.Module:
-    """Return a network that its first step compiles."""
-    torch.compiler.set_stance("default")
-    return torch.compile(net)  # type: ignore[return-value]
 
 
 def try_compiling(parts: TrainingSetup, images: Tensor) -> None:
@@ -522,14 +519,6 @@ def joined(fabric: Fabric, outputs: Tensor, n: int) -> Tensor:
     return gathered.flatten(0, 1)[:n]
 
 
-def _share_statistics(fabric: Fabric, net: nn.Module) -> None:
-    """Give every rank the first one's running statistics, which are also those of checkpoints."""
-    if fabric.world_size > 1:
-        for buffer in net.buffers():
-            # Fabric's broadcast pickles it, and each rank would open it on the first one's GPU
-            torch.distributed.broadcast(buffer, src=0)
-
-
 @contextmanager
 def exact() -> Iterator[None]:
     """Keep TF32, with its 10 bits, out of an evaluation."""
@@ -555,7 +544,10 @@ def predict(parts: TrainingSetup, split: LabelledRows, rows: Tensor | None = Non
     stored = split.inputs([share(fabric, batch) for batch in batches], fabric.device)
     was_training = parts.net.training
     parts.net.eval()
-    _share_statistics(fabric, parts.net)
+    if fabric.world_size > 1:  # on the first rank's running statistics, as checkpoints have them
+        for buffer in parts.net.buffers():
+            # Fabric's broadcast pickles it, and each rank would open it on the first one's GPU
+            torch.distributed.broadcast(buffer, src=0)
     with exact():
         logits = [
             joined(fabric, parts.net(parts.normalise(images)).float(), len(batch))

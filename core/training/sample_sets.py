@@ -37,8 +37,21 @@ def outside_splits(parts: TrainingSetup) -> dict[str, Predictions]:
             outside_set = OutsideSet("corrupted", corruption=corruption, severity=severity)
             outside = open_outside(outside_set, data, download=False)
             splits[outside_set.name] = _predictions(parts, outside.split, labelled=True)
-    for name, pixels in ((DIGITS, _digits()), (FILMS, _films())):
-        splits[name] = _predictions(parts, _foreign(pixels, data), labelled=False)
+    films = np.empty((ROWS, SIDE, SIDE), np.uint8)
+    for row in range(ROWS):
+        films[row] = draw(SEED, row).pixels
+    for name, pixels in ((DIGITS, _digits()), (FILMS, films)):
+        # Grey images in the size and the channels of the training's data.
+        colours = np.repeat(pixels[:, None], 3, axis=1)
+        outside = OutsideDataset(
+            split=resident(colours, unlabelled(len(colours))),
+            labelled=False,
+            class_names=(),
+            notices=(),
+            digest="",
+        )
+        foreign = fitted(outside, pixels.shape[1:], 3, data).split
+        splits[name] = _predictions(parts, foreign, labelled=False)
     return splits
 
 
@@ -55,19 +68,6 @@ def _predictions(parts: TrainingSetup, split: DatasetSplit, *, labelled: bool) -
     )
 
 
-def _foreign(pixels: Pixels, data: SplitDataset) -> DatasetSplit:
-    """Return grey images (n, H, W) in the size and the channels of the training's data."""
-    colours = np.repeat(pixels[:, None], 3, axis=1)
-    outside = OutsideDataset(
-        split=resident(colours, unlabelled(len(colours))),
-        labelled=False,
-        class_names=(),
-        notices=(),
-        digest="",
-    )
-    return fitted(outside, pixels.shape[1:], 3, data).split
-
-
 def _digits() -> Pixels:
     """Return scikit-learn's handwritten digits, (1797, 8, 8)."""
     data = digits(DatasetRequest(root=None, split_seed=0))
@@ -75,11 +75,3 @@ def _digits() -> Pixels:
     cpu = torch.device("cpu")
     batches = [batch for part in splits for batch in part.images([torch.arange(len(part))], cpu)]
     return np.concatenate([batch.numpy()[:, 0] for batch in batches])
-
-
-def _films() -> Pixels:
-    """Return films drawn by Candor, (ROWS, 128, 128)."""
-    films = np.empty((ROWS, SIDE, SIDE), np.uint8)
-    for row in range(ROWS):
-        films[row] = draw(SEED, row).pixels
-    return films

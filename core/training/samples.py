@@ -206,7 +206,8 @@ def _build_trained(
     if TRAINED[sample_id].data == "cifar10" and images is None:
         return "left out: name the folder of CIFAR-10 images with --images"
     config = config_of(sample_id, images)
-    existing = _existing_config(out / sample_id)
+    run = out / sample_id
+    existing = read_manifest(run).config if run.exists() else None
     if existing is not None and _work_in(existing) > _work_in(config.to_json()):
         return "kept, a larger one is there"
     path = work / f"{sample_id}-{config.digest}"
@@ -216,28 +217,6 @@ def _build_trained(
     if training is None:
         return f"stopped after epoch {len(folder.events())} of {config.epochs}, build again"
     parts, _, splits = training
-    _publish(sample_id, out, folder, parts, splits)
-    return BUILT
-
-
-def _existing_config(run: Path) -> Json | None:
-    return read_manifest(run).config if run.exists() else None
-
-
-def _work_in(config: Json) -> float:
-    """Return how much training a config is: epochs, images and size of the network, by rank."""
-    images = config["n_train"] or 45_000
-    return float(config["epochs"]) * images * (1 if config["model"] == "small_cnn" else 100)
-
-
-def _publish(
-    sample_id: str,
-    out: Path,
-    folder: JobFolder,
-    parts: TrainingSetup,
-    splits: dict[str, Predictions],
-) -> None:
-    """Write a finished sample, in place of what was there."""
     sample, data = TRAINED[sample_id], parts.data
     known = data.vocabulary if isinstance(data, TextDataset) else ()
     stored = {  # texts are opened by the names of their rows, images by their order
@@ -255,13 +234,16 @@ def _publish(
     write_run(out, manifest, stored, tables)
     if sample.weights:
         with writing():
-            save_file(_tensors(parts), out / sample_id / WEIGHTS)
+            state = parts.net.state_dict()
+            weights = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
+            save_file(weights, out / sample_id / WEIGHTS)
+    return BUILT
 
 
-def _tensors(parts: TrainingSetup) -> dict[str, torch.Tensor]:
-    """Return a trained network's weights as they are stored."""
-    state = parts.net.state_dict()
-    return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
+def _work_in(config: Json) -> float:
+    """Return how much training a config is: epochs, images and size of the network, by rank."""
+    images = config["n_train"] or 45_000
+    return float(config["epochs"]) * images * (1 if config["model"] == "small_cnn" else 100)
 
 
 def _manifest(sample_id: str, parts: TrainingSetup, splits: dict[str, Predictions]) -> Manifest:

@@ -48,15 +48,12 @@ def seeds(text: str) -> tuple[int, ...]:
     """
     parts = [part.split() for part in text.replace(";", ",").split(",")]
     words = [word for part in parts for word in part]
-    if not all(parts) or not all(_is_seed(word) for word in words):
+    fits = (word.isascii() and word.isdecimal() and len(word) <= SEED_DIGITS for word in words)
+    if not all(parts) or not all(fits):
         raise UsageError(
             "SEEDS", f"Seeds are {text.strip()[:60]!r}", "give whole numbers such as 0, 1, 2"
         )
     return tuple(dict.fromkeys(int(word) for word in words))
-
-
-def _is_seed(word: str) -> bool:
-    return word.isascii() and word.isdecimal() and len(word) <= SEED_DIGITS
 
 
 def sweep(text: str, loss: str) -> dict[str, tuple[float, ...]]:

@@ -409,11 +409,6 @@ def _finsen(root: Path, budget: Budget, _strip: str) -> tuple[Parts, tuple[Notic
     return {"": labelled_table(tables[0], budget, ("content",), ("category",))}, ()
 
 
-def _tickets(_root: Path, _budget: Budget, _strip: str) -> tuple[Parts, tuple[Notice, ...]]:
-    """Return messages that the program writes."""
-    return {"": tickets()}, ()
-
-
 def _texts(root: Path, budget: Budget, _strip: str) -> tuple[Parts, tuple[Notice, ...]]:
     """Return any folder or table of texts."""
     if root.is_file():
@@ -479,6 +474,6 @@ _READERS: Final[Mapping[str, Callable[[Path, Budget, str], tuple[Parts, tuple[No
     SST: _sst,
     "ag_news": _ag_news,
     FINSEN: _finsen,
-    "tickets": _tickets,
+    "tickets": lambda *_: ({"": tickets()}, ()),
     "texts": _texts,
 }

@@ -11,10 +11,6 @@ FIRST, LAST = "first", "last"  # words of a text that are read
 OF_WORDS: Final = ("vocabulary", "taken", "dimension", "embeddings", "fixed")  # not of BERT
 
 
-def _is_name(name: str) -> bool:
-    return bool(name.strip()) and len(name) <= MAX_NAME and is_text(name)
-
-
 @dataclass(frozen=True)
 class TextConfig:
     """How texts become numbers of words; of data of texts alone."""
@@ -86,7 +82,10 @@ class TextConfig:
         Field(
             "Classes left out",
             "Never trained on, and kept as an out-of-distribution split. Divide them by commas.",
-            allows=lambda names: len(set(names)) == len(names) and all(map(_is_name, names)),
+            allows=lambda names: (
+                len(set(names)) == len(names)
+                and all(name.strip() and len(name) <= MAX_NAME and is_text(name) for name in names)
+            ),
             remedy="give names of classes, each once",
         ),
     ] = ()

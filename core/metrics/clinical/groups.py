@@ -104,9 +104,17 @@ def grouping(values: Sequence[str]) -> Grouping:
     stripped = [value.strip() for value in values]
     cells = [MISSING if cell.lower() in ABSENT else cell for cell in stripped]
     distinct = {cell for cell in cells if cell != MISSING}
-    numbers = {cell: _number(cell) for cell in distinct}
-    if len(distinct) > MOST and all(number is not None for number in numbers.values()):
-        return _quartiles(cells, {cell: n for cell, n in numbers.items() if n is not None})
+    numbers = {cell: n for cell in distinct if (n := _number(cell)) is not None}
+    if len(distinct) > MOST and len(numbers) == len(distinct):
+        known = np.array([numbers[cell] for cell in cells if cell != MISSING])
+        edges = np.unique(np.quantile(known, [0.25, 0.5, 0.75], method="inverted_cdf"))
+        cuts = [f"{edge:.15g}" for edge in edges]
+        between = (f"over {low} to {high}" for low, high in pairwise(cuts))
+        names = [f"up to {cuts[0]}", *between, f"over {cuts[-1]}"]
+        group = {cell: names[int(np.searchsorted(edges, n))] for cell, n in numbers.items()}
+        groups = [group.get(cell, MISSING) for cell in cells]
+        order = [name for name in (*names, MISSING) if name in set(groups)]
+        return Grouping(tuple(groups), tuple(order), tuple(map(float, edges)))
     counts = Counter(cells)
     ranked = sorted(counts, key=lambda cell: (cell == MISSING, -counts[cell], cell))
     if len(ranked) > MOST:
@@ -139,19 +147,16 @@ def by_date(of_row: Int) -> Grouping:
     first = int(spans[period].max()) - MOST + 1
     cut = first if spans[period].min() < first else None
     numbers = np.maximum(spans[period], first)
-    names = {int(k): _period_name(period, int(k), rest=k == cut) for k in np.unique(numbers)}
+    names = {}  # 2024-03, 2024 Q1 or 2024
+    for k in np.unique(numbers).tolist():
+        year, within = divmod(k, 12 // PERIODS[period])
+        name = f"{1970 + year}"
+        name += {"month": f"-{within + 1:02}", "quarter": f" Q{within + 1}"}.get(period, "")
+        names[k] = f"up to {name}" if k == cut else name
     groups = np.full(of_row.size, MISSING, dtype=object)
     groups[known] = [names[k] for k in numbers.tolist()]
     order = (*names.values(), *(() if known.all() else (MISSING,)))
     return Grouping(tuple(groups.tolist()), order, period=period)
-
-
-def _period_name(period: str, number: int, *, rest: bool) -> str:
-    """Return 2024-03, 2024 Q1 or 2024 of a number of periods since 1970; up to 2013 of the rest."""
-    year, within = divmod(number, 12 // PERIODS[period])
-    name = f"{1970 + year}"
-    name += {"month": f"-{within + 1:02}", "quarter": f" Q{within + 1}"}.get(period, "")
-    return f"up to {name}" if rest else name
 
 
 def _number(cell: str) -> float | None:
@@ -163,20 +168,6 @@ def _number(cell: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
-
-
-def _quartiles(cells: list[str], numbers: dict[str, float]) -> Grouping:
-    known = np.array([numbers[cell] for cell in cells if cell != MISSING])
-    edges = np.quantile(known, [0.25, 0.5, 0.75], method="inverted_cdf")
-    cuts = [f"{edge:.15g}" for edge in np.unique(edges)]
-    names = [f"up to {cuts[0]}"]
-    names += [f"over {low} to {high}" for low, high in pairwise(cuts)]
-    names.append(f"over {cuts[-1]}")
-    unique = np.unique(edges)
-    group = {cell: names[int(np.searchsorted(unique, n))] for cell, n in numbers.items()}
-    groups = [group.get(cell, MISSING) for cell in cells]
-    order = [name for name in (*names, MISSING) if name in set(groups)]
-    return Grouping(tuple(groups), tuple(order), tuple(map(float, unique)))
 
 
 def subgroups(

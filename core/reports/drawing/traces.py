@@ -238,12 +238,10 @@ def _runs(trace: Settings, x: Scale, y: Scale) -> list[Places]:
     runs = [run for run in runs if run]
     if (trace.get("line") or {}).get("shape") != "hv":
         return runs
-    return [_stepped(run) for run in runs]
-
-
-def _stepped(run: Places) -> Places:
-    steps = [place for (_, b), (a, c) in pairwise(run) for place in ((a, b), (a, c))]
-    return [run[0], *steps]
+    return [
+        [run[0], *(place for (_, b), (a, c) in pairwise(run) for place in ((a, b), (a, c)))]
+        for run in runs
+    ]
 
 
 def dots(trace: Settings, x: Scale, y: Scale) -> list[Mark]:
