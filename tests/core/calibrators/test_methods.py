@@ -207,6 +207,25 @@ def test_chosen_penalty_is_as_good_on_new_rows_as_the_best_of_all(mixing):
     assert max(tried) > min(tried) + 0.01
 
 
+@pytest.mark.parametrize(("seed", "expected"), [(1, 0.1), (5, 1.0)])
+def test_chosen_penalty_is_the_best_on_each_third_of_the_rows_left_out(seed, expected):
+    rng = np.random.default_rng(seed)
+    z = 2.0 * rng.normal(size=(240, 4))
+    truth = z @ (0.5 * np.eye(4) + 0.35 * rng.normal(size=(4, 4))) + rng.gumbel(size=z.shape)
+    y = truth.argmax(axis=1)
+    fold = np.random.default_rng(vector_matrix.FOLD_SEED).permutation(240) % 3
+
+    def held_out_nll(penalty):
+        total = 0.0
+        for k in range(3):
+            log_p = Matrix(penalty).fit(z[fold != k], y[fold != k]).predict_log_proba(z[fold == k])
+            total -= log_p[np.arange(80), y[fold == k]].sum()
+        return total
+
+    assert min(vector_matrix.PENALTIES, key=held_out_nll) == expected
+    assert Matrix().fit(z, y).report_.message == f"penalty {expected:g}"
+
+
 @pytest.mark.parametrize(
     ("limit", "expected"), [("CROSS_CELLS", None), ("HELD_OUT_CELLS", "penalty 16")]
 )

@@ -1262,6 +1262,13 @@ def test_a_list_of_scores_is_taken_in_its_order():
     np.testing.assert_allclose(got.scores[:, 0], RISK)
 
 
+def test_labels_keep_the_meaning_of_two_columns_that_are_taken_in_their_order():
+    data = table(("yes", "no", "label"), RISK, 1 - RISK, SICK)
+    got = part(read(data, ReadOptions(scores_key="yes,no")))
+    assert got.class_names == ("yes", "no")
+    assert got.labels.tolist() == (1 - SICK).tolist()
+
+
 def test_labels_are_looked_for_at_both_ends_of_a_table():
     shuffled = np.random.default_rng(1).permutation(SICK)
     found = read(table(("u", "c0", "c1", "v"), shuffled, 1 - RISK, RISK, SICK))
@@ -1272,9 +1279,13 @@ def test_labels_are_looked_for_at_both_ends_of_a_table():
 def test_each_choice_about_correctness_says_what_it_does():
     right = (ANSWERS != GOLD).astype(int)
     data = table(("prediction", "label", "confidence", "correct"), ANSWERS, GOLD, SURE, right)
-    numbers = {c.option: c.accuracy for c in asked(data).candidates}
+    candidates = asked(data).candidates
+    numbers = {c.option: c.accuracy for c in candidates}
     assert numbers["--correct-key correct"] == pytest.approx(1 - TOP)
     assert numbers["--labels-key label"] == pytest.approx(TOP)
+    words = {c.option: c.means for c in candidates}
+    assert "correct says so" in words["--correct-key correct"]
+    assert "equals label" in words["--labels-key label"]
 
 
 def test_an_index_of_json_joins_where_it_does_not_count():
