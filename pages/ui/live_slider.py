@@ -5,6 +5,7 @@ which it is let go, once; then the page is drawn anew and the link follows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,19 +87,14 @@ def chosen(name: str, steps: Sequence[float], default: float) -> float:
     As `state.choice`: on a page that was just entered the session speaks where the link is silent.
     """
     linked = st.query_params.get(name)
+    if linked is not None:
+        with suppress(ValueError):  # as it is written now: 20.0 is 20
+            linked = _linked(float(linked))
     before = None if _key(name) in st.session_state else st.session_state.get(f"set.{name}")
     known = {_linked(step): step for step in steps}
-    value = next((known[text] for text in (_plain(linked), before) if text in known), default)
+    value = next((known[text] for text in (linked, before) if text in known), default)
     state.remember(name, _linked(value), _linked(default))
     return value
-
-
-def _plain(linked: str | None) -> str | None:
-    """Return a number of a link as it is written now: 20.0 is 20."""
-    try:
-        return None if linked is None else _linked(float(linked))
-    except ValueError:
-        return None
 
 
 def _linked(step: float) -> str:

@@ -1,6 +1,6 @@
 """What is folded under a comparison: settings, two metrics, seeds, training, disagreements."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 import streamlit as st
@@ -49,11 +49,7 @@ def views(
         return
     library, worn = open_library(), dict(marks)
     trained = [None if run.draft else settings.settings(library.get(run.id).config) for run in runs]
-    offered: dict[str, Callable[[], None]] = {"scatter": lambda: _scatter(named, audited, marks)}
-    if settings.varied(trained):
-        offered = {"sweep": lambda: _sweep(named, audited, trained, marks), **offered}
-    if any(len(group) > 1 for group in settings.seed_groups(trained)):
-        offered["seeds"] = lambda: _seeds(named, audited, trained)
+    varied, seeds = settings.varied(trained), sweep.seeds_table(named, audited, trained)
     curves: list[training.TrainedCurve] = []  # of the runs with a mark that have a history
     for run in runs:
         entry = None if run.draft or run.id not in worn else library.get(run.id).history
@@ -63,12 +59,15 @@ def views(
             bins = library.bins(run.id) if entry.bins else None
             history = library.history(run.id)
             curves.append(training.TrainedCurve(run.name, worn[run.id], history, bins))
-    if curves:
-        offered["training"] = lambda: _training(curves)
-    if same_rows:
-        offered["rows"] = lambda: _rows(runs, splits, marks)
+    offered = {
+        "sweep": varied,
+        "scatter": True,
+        "seeds": seeds,
+        "training": curves,
+        "rows": same_rows,
+    }
     with more:
-        ways = [way for way in WAYS if way in offered]
+        ways = [way for way in WAYS if offered[way]]
         st.session_state.setdefault("compare.way", ways[0])
         if st.session_state["compare.way"] not in ways:
             st.session_state["compare.way"] = ways[0]
@@ -80,7 +79,32 @@ def views(
             key="compare.way",
             label_visibility="collapsed",
         )
-        offered[str(way)]()
+        if way == "sweep":
+            with st.container(horizontal=True):
+                metric = _metric("Metric", "sweep.metric", "ece")
+                setting = st.selectbox(
+                    "Setting",
+                    varied,
+                    format_func=sweep.setting_name,
+                    key="compare.sweep.setting",
+                    width=220,
+                )
+            card = sweep.sweep_card(named, audited, trained, setting, metric, worn)
+            _draw_card(card, "No run has both. Choose another setting or metric.", named, marks)
+        elif way == "scatter":
+            with st.container(horizontal=True):
+                across = _metric("Across", "scatter.x", "accuracy")
+                up = _metric("Up", "scatter.y", "ece")
+            card = sweep.scatter_card(named, audited, across, up, worn)
+            _draw_card(card, "No run has both metrics. Choose another.", named, marks)
+        elif way == "seeds" and seeds:
+            widgets.title("Mean over seeds", "± standard deviation")
+            widgets.scores("Mean over seeds", seeds.heads, seeds.written())
+            widgets.save(seeds.file, "seeds")
+        elif way == "training":
+            _training(curves)
+        elif way == "rows":
+            _rows(runs, splits, marks)
 
 
 def _metric(label: str, key: str, default: str) -> str:
@@ -96,25 +120,6 @@ def _metric(label: str, key: str, default: str) -> str:
     )
 
 
-def _sweep(
-    named: Sequence[NamedRun],
-    audited: Sequence[Compared],
-    trained: Sequence[settings.Trained | None],
-    marks: Sequence[tuple[str, RunMark]],
-) -> None:
-    with st.container(horizontal=True):
-        metric = _metric("Metric", "sweep.metric", "ece")
-        setting = st.selectbox(
-            "Setting",
-            settings.varied(trained),
-            format_func=sweep.setting_name,
-            key="compare.sweep.setting",
-            width=220,
-        )
-    card = sweep.sweep_card(named, audited, trained, setting, metric, dict(marks))
-    _draw_card(card, "No run has both. Choose another setting or metric.", named, marks)
-
-
 def _draw_card(
     card: FigureCard | None,
     otherwise: str,
@@ -128,28 +133,6 @@ def _draw_card(
     names = {run.id: run.name for run in named}
     html_macros.draw("runs_key", [(mark, names[run_id]) for run_id, mark in marks])
     widgets.figure(card)
-
-
-def _scatter(
-    named: Sequence[NamedRun], audited: Sequence[Compared], marks: Sequence[tuple[str, RunMark]]
-) -> None:
-    with st.container(horizontal=True):
-        across = _metric("Across", "scatter.x", "accuracy")
-        up = _metric("Up", "scatter.y", "ece")
-    card = sweep.scatter_card(named, audited, across, up, dict(marks))
-    _draw_card(card, "No run has both metrics. Choose another.", named, marks)
-
-
-def _seeds(
-    named: Sequence[NamedRun],
-    audited: Sequence[Compared],
-    trained: Sequence[settings.Trained | None],
-) -> None:
-    table = sweep.seeds_table(named, audited, trained)
-    assert table is not None
-    widgets.title("Mean over seeds", "± standard deviation")
-    widgets.scores("Mean over seeds", table.heads, table.written())
-    widgets.save(table.file, "seeds")
 
 
 def _training(curves: Sequence[training.TrainedCurve]) -> None:

@@ -96,7 +96,21 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], source
         with st.container(key="gamma_maps"):
             widgets.figure(view.heatmap, select=True, titled=False)
             moved = _moved(history, bin_index)
-            _scrubber(history.grid, at, moved, source_id)
+            # The box round the chosen epoch, and the slider that moves it
+            grid = history.grid
+            html_macros.draw("epoch_box", at, grid.n_updates)
+            if grid.n_updates < 2:
+                widgets.caption("This history has one epoch.")
+            else:
+                with st.container(key="gamma_scrub"):
+                    live_slider.handle(
+                        gamma_state.words().terms.epoch,
+                        f"epoch.{source_id}",
+                        at,
+                        moved,
+                        "",
+                        lambda epoch: gamma_state.keep_epoch(grid, epoch),
+                    )
         with st.container(horizontal=True, vertical_alignment="center", key="gamma_play"):
             if moved.figures:
                 _PLAY(key=f"gamma.play.{source_id}", data={"slider": SLIDER}, width="content")
@@ -110,24 +124,6 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], source
             html_macros.draw("update", lines)
             if history.learned.note:
                 widgets.caption(history.learned.note)
-
-
-def _scrubber(grid: HistoryGrid, at: int, moved: Dragged, source_id: str) -> None:
-    """Draw the box round the chosen epoch, and the slider that moves it."""
-    html_macros.draw("epoch_box", at, grid.n_updates)
-    if grid.n_updates < 2:
-        widgets.caption("This history has one epoch.")
-        return
-    with st.container(key="gamma_scrub"):
-        name = gamma_state.words().terms.epoch
-        live_slider.handle(
-            name,
-            f"epoch.{source_id}",
-            at,
-            moved,
-            "",
-            lambda place: gamma_state.keep_epoch(grid, place),
-        )
 
 
 def _moved(history: GammaDynamics, bin_index: int) -> Dragged:

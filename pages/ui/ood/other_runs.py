@@ -43,9 +43,20 @@ def draw(sets: Sets, question: OodQuestion) -> None:
         lines.append(_line(inside, base.outside, name, badges[inside.owner]))
         for other in others if base.outside.owner == inside.owner else ():
             split = base.outside.split  # the part of the same name
-            if split in (*other.splits, *other.outside):
-                part = SplitSource(other, split)
-                lines.append(_other(other, part, name, badges[other], base))
+            if split not in (*other.splits, *other.outside):
+                continue
+            part = SplitSource(other, split)
+            own_split = inside.split if inside.split in other.splits else other.split
+            inside_other = SplitSource(other, own_split)
+            line = _line(inside_other, part, name, badges[other])
+            # Its difference from the open run, at the page's setting
+            as_read = base.temperature == 1.0
+            if base.score in (line.as_read if as_read else line.after):
+                temperature = 1.0 if as_read else line.temperature or 1.0
+                of_other = OodQuestion(inside_other, part, base.score, temperature)
+                difference, why = sources.difference(of_other, base)
+                line = replace(line, difference=difference, why=why)
+            lines.append(line)
     chosen = question.score, question.temperature != 1.0
     heads, rows = ood_table.heads(lines), ood_table.rows(lines, chosen)
     widgets.scores("AUROC of runs, sets and scores", heads, rows)
@@ -99,22 +110,6 @@ def _scores(inside: SplitSource, outside: SplitSource, temperature: float) -> di
     if temperature != 1.0 and "entropy" not in keys:
         return {}
     return {key: sources.auroc(OodQuestion(inside, outside, key, temperature)) for key in keys}
-
-
-def _other(
-    other: cache.Run, part: SplitSource, name: SetName, mark: RunMark, base: OodQuestion
-) -> SetRow:
-    """Return another run's row, with its difference from the open run at the page's setting."""
-    split = base.inside.split
-    inside = SplitSource(other, split if split in other.splits else other.split)
-    line = _line(inside, part, name, mark)
-    as_read = base.temperature == 1.0
-    if base.score not in (line.as_read if as_read else line.after):
-        return line
-    temperature = 1.0 if as_read else line.temperature or 1.0
-    question = OodQuestion(inside, part, base.score, temperature)
-    difference, why = sources.difference(question, base)
-    return replace(line, difference=difference, why=why)
 
 
 def picker(run: cache.Run) -> list[cache.Run]:

@@ -26,11 +26,24 @@ def own_runs(
     """Return the runs whose numbers are known, after calibrators fitted as those of rows."""
     steps = {run: _step(run, metric, rows) for run in runs}
     known = computed(list(steps.values()))
-    return tuple(
-        OwnRun(id=run.id, name=run.name, mark=mark, facts=_facts(run), numbers=known[steps[run]])
-        for run, mark in zip(runs, marks([run.id for run in runs]), strict=True)
-        if steps[run] in known
-    )
+    own = []
+    for run, mark in zip(runs, marks([run.id for run in runs]), strict=True):
+        if steps[run] not in known:
+            continue
+        facts = RunFacts(n=run.n(run.split))
+        if not run.draft:
+            manifest = open_library().get(run.id)
+            config = compared(manifest.config, manifest.class_names)
+            weights = (config or {}).get("weights")
+            if isinstance(weights, dict):  # an evaluation: of the training that it names
+                config = None
+                with suppress(LibraryError):
+                    training = open_library().get(weights["run"] or "")
+                    config = compared(training.config, training.class_names)
+            facts = RunFacts.of(config, manifest.source.file, facts.n)
+        numbers = known[steps[run]]
+        own.append(OwnRun(id=run.id, name=run.name, mark=mark, facts=facts, numbers=numbers))
+    return tuple(own)
 
 
 def _step(run: cache.Run, metric: str, rows: Sequence[PublishedNumber]) -> Computation[OwnNumbers]:
@@ -92,21 +105,6 @@ def _recipe(run_id: str) -> tuple[str, int] | None:
         return recipe(compared(manifest.config, manifest.class_names))
     except LibraryError:  # deleted meanwhile
         return None
-
-
-def _facts(run: cache.Run) -> RunFacts:
-    n = run.n(run.split)
-    if run.draft:
-        return RunFacts(n=n)
-    manifest = open_library().get(run.id)
-    config = compared(manifest.config, manifest.class_names)
-    weights = (config or {}).get("weights")
-    if isinstance(weights, dict):  # an evaluation: of the training that it names
-        config = None
-        with suppress(LibraryError):
-            training = open_library().get(weights["run"] or "")
-            config = compared(training.config, training.class_names)
-    return RunFacts.of(config, manifest.source.file, n)
 
 
 def trained(rows: Sequence[PublishedNumber]) -> dict[Place, TrainedRun]:

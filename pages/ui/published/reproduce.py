@@ -124,7 +124,19 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
             )
             if root:
                 roots[data] = root
-        paths = _beginnings(rows)
+        # Each file or folder that trainings begin with has a path
+        printed = filter(None, map(printed_settings, rows))
+        beginnings = dict.fromkeys(name for of in printed for name in of.get("text", {}).values())
+        paths = {}
+        for name in beginnings:
+            path = st.text_input(
+                "Folder of BERT" if name == BERT_BASE else "Word vectors",
+                key=f"published.begins.{name}",
+                placeholder=name,
+                width=220,
+            )
+            if path:
+                paths[name] = path
     launcher.ask(jobs)
     own: JsonObject = {} if network == PRINTED else {"model": network}
     own |= {} if epochs is None else {"epochs": int(epochs)}
@@ -155,22 +167,6 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
             st.markdown(f"{n} training{'s' if n > 1 else ''} queued or running.", width="content")
             st.page_link(site.TRAIN.script, label="Open the queue", icon=site.TRAIN.icon)
     return own
-
-
-def _beginnings(rows: Sequence[PublishedNumber]) -> dict[str, str]:
-    """Draw a path for each file or folder that trainings begin with; return those given."""
-    printed = filter(None, map(printed_settings, rows))
-    names = dict.fromkeys(name for of in printed for name in of.get("text", {}).values())
-    paths = {
-        name: st.text_input(
-            "Folder of BERT" if name == BERT_BASE else "Word vectors",
-            key=f"published.begins.{name}",
-            placeholder=name,
-            width=220,
-        )
-        for name in names
-    }
-    return {name: path for name, path in paths.items() if path}
 
 
 def _names(row: PublishedNumber) -> tuple[str, str, str]:

@@ -160,6 +160,7 @@ def actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
         key="library.open",
         help="Tick one run first",
     )
+    opened = only_row if opens else None
     # Offer to compare the ticked runs
     several = 2 <= len(chosen) <= MOST_RUNS and all(row.splits for row in chosen)
     if st.button(
@@ -170,14 +171,9 @@ def actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
     ):
         picked_runs.choose([row.id for row in chosen])
         st.switch_page(site.COMPARE.script, query_params={"runs": st.query_params["runs"]})
-    if not demo.on() and library.visitor.may(Act.CHANGE):
-        _changes(library, chosen, own)
-    return only_row if opens else None
-
-
-def _changes(library: Library, chosen: list[RunRow], own: list[RunRow]) -> None:
-    """Draw what changes runs of one's own; samples stay as they are."""
-    only_row = chosen[0] if len(chosen) == 1 else None
+    if demo.on() or not library.visitor.may(Act.CHANGE):
+        return opened
+    # What changes runs of one's own; samples stay as they are
     with st.popover("Rename", disabled=only_row is None or not own, key=_closing("rename")):
         if only_row and own:
             with st.form(f"rename.{only_row.id}", border=False):
@@ -192,14 +188,14 @@ def _changes(library: Library, chosen: list[RunRow], own: list[RunRow]) -> None:
     with st.popover("Tag", disabled=not own or len(own) < len(chosen), key=_closing("tag")):
         if own:
             with st.form("tag", border=False):
-                several = len(own) > 1
-                before = "" if several else ", ".join(own[0].tags)
+                many = len(own) > 1
+                before = "" if many else ", ".join(own[0].tags)
                 text = st.text_input("Tags, separated by commas", before, max_chars=300)
-                if st.form_submit_button("Add tags" if several else "Set tags"):
+                if st.form_submit_button("Add tags" if many else "Set tags"):
                     tags = [tag for tag in map(str.strip, text.split(",")) if tag]
                     with frame.caught():
                         for row in own:
-                            library.tag(row.id, [*(row.tags if several else ()), *tags])
+                            library.tag(row.id, [*(row.tags if many else ()), *tags])
                         _say(f"Tagged {_names(own)}.", partial(_tag_again, library, own))
     if visitor.login_on():
         with st.popover("Share", disabled=only_row is None or not own, key="library.share"):
@@ -210,6 +206,7 @@ def _changes(library: Library, chosen: list[RunRow], own: list[RunRow]) -> None:
             library.delete(row.id)
             _forget(row.id)
         _say(f"Deleted {_names(own)}.", partial(_restore, [row.id for row in own]))
+    return opened
 
 
 def _closing(name: str) -> str:

@@ -27,9 +27,7 @@ OF_SCHEDULE = {"step": ("factor",), "plateau": ("factor", "patience"), "linear":
 
 def draw(jobs: LocalJobs) -> None:
     """Draw the choices."""
-    for place, draw_section in zip(st.columns(3, gap="small"), (_data, _model, _loss), strict=True):
-        with place:
-            draw_section()
+    _draw_data_model_and_loss()
     place, line = st.container(), st.container()
     with st.expander("Loss, epochs, seeds and device", key="train.few"):
         _draw_loss_settings(str(form.value("loss")))
@@ -119,51 +117,52 @@ def _setting(field: Field, value: Setting) -> str:
     return f"every {number} batch{'es' * (value != 1)}" if field.choices else number
 
 
-def _data() -> None:
-    options = [*DATASETS, *TEXT_DATA]
-    FORM.select("data", options, lambda name: data_entry(name).label, changed=form.data_changed)
-    entry = data_entry(str(form.value("data")))
-    widgets.caption(entry.plain)
-    if entry.needs_root:
-        FORM.draw("data_root")
-
-
-def _model() -> None:
-    known = TEXT_MODELS if form.of_texts() else MODELS
-    FORM.select(
-        "model",
-        [*known] if form.of_texts() else [*known, BY_NAME],
-        lambda name: (
-            "Another, from timm or torchvision"
-            if name == BY_NAME
-            else (MODELS | TEXT_MODELS)[name].label
-        ),
-        changed=form.model_changed,
-    )
-    model = str(form.value("model"))
-    if model in known:
-        widgets.caption(f"{known[model].plain} {known[model].millions:g} million weights.")
-        if model == BERT:
-            FORM.draw("bert")
-        return
-    network_names = cache_train.networks()
-    chosen = form.value("network")
-    others = () if chosen is None or (network_names and chosen in network_names) else (chosen,)
-    st.selectbox(
-        "Search",
-        [*others, *(network_names or ())],
-        index=None,
-        key=key("network"),
-        persist_state=SESSION,
-        placeholder="resnet18, vit, convnext",
-        filter_mode="contains",
-    )
-    FORM.draw("pretrained")
-
-
-def _loss() -> None:
-    FORM.select("loss", list(LOSSES), lambda name: LOSSES[name].label, changed=_loss_changed)
-    widgets.caption(LOSSES[str(form.value("loss"))].plain)
+def _draw_data_model_and_loss() -> None:
+    """Draw the three choices that make a training, side by side."""
+    data, model_place, loss = st.columns(3, gap="small")
+    with data:
+        options = [*DATASETS, *TEXT_DATA]
+        FORM.select("data", options, lambda name: data_entry(name).label, changed=form.data_changed)
+        entry = data_entry(str(form.value("data")))
+        widgets.caption(entry.plain)
+        if entry.needs_root:
+            FORM.draw("data_root")
+    with model_place:
+        known = TEXT_MODELS if form.of_texts() else MODELS
+        FORM.select(
+            "model",
+            [*known] if form.of_texts() else [*known, BY_NAME],
+            lambda name: (
+                "Another, from timm or torchvision"
+                if name == BY_NAME
+                else (MODELS | TEXT_MODELS)[name].label
+            ),
+            changed=form.model_changed,
+        )
+        model = str(form.value("model"))
+        if model in known:
+            widgets.caption(f"{known[model].plain} {known[model].millions:g} million weights.")
+            if model == BERT:
+                FORM.draw("bert")
+        else:
+            network_names = cache_train.networks()
+            chosen = form.value("network")
+            others = (
+                () if chosen is None or (network_names and chosen in network_names) else (chosen,)
+            )
+            st.selectbox(
+                "Search",
+                [*others, *(network_names or ())],
+                index=None,
+                key=key("network"),
+                persist_state=SESSION,
+                placeholder="resnet18, vit, convnext",
+                filter_mode="contains",
+            )
+            FORM.draw("pretrained")
+    with loss:
+        FORM.select("loss", list(LOSSES), lambda name: LOSSES[name].label, changed=_loss_changed)
+        widgets.caption(LOSSES[str(form.value("loss"))].plain)
 
 
 def _loss_changed() -> None:

@@ -91,7 +91,18 @@ def draw() -> str:
             xray_pictures.film_alone(film)
         return views.NO_LABELS
     with top:
-        _draw_heading(study)
+        widgets.eyebrow(study.film.title)
+        widgets.sentence(study.opening_sentence(shared.words()))
+        frame.notices(study.film.notices)
+        has_burnt_in_notice = any(
+            notice.code == NoticeCode.BURNED_IN for notice in study.film.notices
+        )
+        if not study.film.synthetic and not has_burnt_in_notice:
+            widgets.caption(saliency.BURNT_IN)
+        if study.unusual:
+            widgets.caveat("Not a film of the usual size", study.unusual)
+        for note in study.of_models:
+            widgets.caption(note)
     if study.several:
         _draw_several(study, settings, picked)
     else:
@@ -167,19 +178,6 @@ def _reference(model: Model, film: FilmEntry) -> Reference | None:
     return reference if model.run else replace(reference, named=True)
 
 
-def _draw_heading(study: FilmStudy) -> None:
-    widgets.eyebrow(study.film.title)
-    widgets.sentence(study.opening_sentence(shared.words()))
-    frame.notices(study.film.notices)
-    has_burnt_in_notice = any(notice.code == NoticeCode.BURNED_IN for notice in study.film.notices)
-    if not study.film.synthetic and not has_burnt_in_notice:
-        widgets.caption(saliency.BURNT_IN)
-    if study.unusual:
-        widgets.caveat("Not a film of the usual size", study.unusual)
-    for note in study.of_models:
-        widgets.caption(note)
-
-
 def _draw_single(study: FilmStudy, settings: SaliencySettings) -> None:
     """Draw what one model says: picture, what its score was worth, every finding, checks."""
     with st.container(horizontal=True, gap="medium", key="figures"):
@@ -231,13 +229,10 @@ def bands(study: FilmStudy) -> None:
     if study.known is not None:
         widgets.figure(views.bands_card(study.main.scored, study.index, study.known))
         widgets.key(KEY)
-    if not study.strange and not study.main.model.run:
-        _count_on(study.main.model)
-
-
-def _count_on(model: Model) -> None:
-    """Draw the choice of a run with scores of the same findings on labelled films."""
-    # runs with the same findings in the same order, drafts first
+    model = study.main.model
+    if study.strange or model.run:
+        return
+    # The choice of a run with scores of the same findings on labelled films, drafts first
     runs = []
     for run_id in [*session.drafts(), *(row.id for row in cache.openable(LISTED))]:
         with suppress(LibraryError):
@@ -293,13 +288,7 @@ def _draw_several(study: FilmStudy, settings: SaliencySettings, picked: Sequence
         shared.care(study.care, RISK)
     _findings(study)
     xray_pictures.downloads(study, pictures)
-    _closer(study, pictures, picked)
-
-
-def _closer(
-    study: FilmStudy, pictures: list[xray_pictures.PagePicture], picked: Sequence[Model]
-) -> None:
-    """Draw one of the models in detail: what its score was worth, and whether to trust its map."""
+    # One of the models in detail: what its score was worth, and whether to trust its map
     ids = [model.id for model in picked]
     widgets.title("One model in detail", "what its score was worth, and checks of its map")
     names = {model.id: esc(model.name) for model in picked}

@@ -207,14 +207,31 @@ class DroppedFilm:
 
 def offered() -> dict[str, FilmEntry]:
     """Return all films by id: the dropped ones first, then the synthetic ones."""
-    own = {
+    films = {
         film_id: replace(
             held_films()[film_id].film,
             boxes=boxes_of(held_films()[film_id].disguised_name),
         )
         for film_id in _in_order()
     }
-    return own | {film.id: film for film in map(_synthetic, range(len(EXAMPLES)))}
+    for place, index in enumerate(EXAMPLES):
+        phantom_film, side = drawn(HELD_OUT, index), phantom.SIDE
+        boxes = {
+            name: ((box[0] / side, box[1] / side, box[2] / side, box[3] / side),)
+            for name, box in phantom_film.boxes.items()
+        }
+        film_id = f"s{place + 1}"
+        films[film_id] = FilmEntry(
+            id=film_id,
+            title=f"Synthetic {place + 1}",
+            pixels=phantom_film.pixels,
+            payload=example(place),
+            digest=f"phantom-{HELD_OUT}-{index}",
+            notices=(),
+            boxes=boxes,
+            synthetic=True,
+        )
+    return films
 
 
 def _in_order() -> list[str]:
@@ -226,26 +243,6 @@ def held_films() -> dict[str, DroppedFilm]:
     """Return the dropped films of this session by id."""
     by_id: dict[str, DroppedFilm] = st.session_state.setdefault(FILMS, {})
     return by_id
-
-
-def _synthetic(place: int) -> FilmEntry:
-    index = EXAMPLES[place]
-    phantom_film = drawn(HELD_OUT, index)
-    side = phantom.SIDE
-    boxes = {
-        name: ((box[0] / side, box[1] / side, box[2] / side, box[3] / side),)
-        for name, box in phantom_film.boxes.items()
-    }
-    return FilmEntry(
-        id=f"s{place + 1}",
-        title=f"Synthetic {place + 1}",
-        pixels=phantom_film.pixels,
-        payload=example(place),
-        digest=f"phantom-{HELD_OUT}-{index}",
-        notices=(),
-        boxes=boxes,
-        synthetic=True,
-    )
 
 
 def take(*files: SealedFile) -> None:
@@ -362,7 +359,19 @@ def choice_of_film(available: Mapping[str, FilmEntry]) -> FilmEntry:
     with st.container(horizontal=True, vertical_alignment="bottom", key="xray_strip"):
         with st.container(horizontal=True, gap="small", key="xray_films"):
             for film in available.values():
-                _thumb(film, chosen=film.id == chosen)
+                shown = film.id == chosen
+                key = f"xray_chosen.{film.id}" if shown else f"xray_film.{film.id}"
+                with st.container(width=80, gap="xxsmall", key=key):
+                    encoded = base64.b64encode(thumb(film.digest, film.pixels)).decode()
+                    st.html(f'<img class="c-thumb" alt="" src="data:image/jpeg;base64,{encoded}">')
+                    st.button(
+                        f"{film.title} *shown*" if shown else film.title,
+                        key=f"xray.pick.{film.id}",
+                        type="secondary" if shown else "tertiary",
+                        on_click=choose,
+                        args=(film.id,),
+                        width="stretch",
+                    )
         with st.container(width=160, gap="xsmall", key="xray_add"):
             _add()
             with st.popover("Add model", icon=":material/add:", key="xray.add_model"):
@@ -395,22 +404,6 @@ def choice_of_film(available: Mapping[str, FilmEntry]) -> FilmEntry:
     if model is not None:
         _removed("_model", model.name, models.bring_back, models.forget_removed)
     return available[chosen]
-
-
-def _thumb(film: FilmEntry, *, chosen: bool) -> None:
-    with st.container(
-        width=80, gap="xxsmall", key=f"xray_chosen.{film.id}" if chosen else f"xray_film.{film.id}"
-    ):
-        encoded = base64.b64encode(thumb(film.digest, film.pixels)).decode()
-        st.html(f'<img class="c-thumb" alt="" src="data:image/jpeg;base64,{encoded}">')
-        st.button(
-            f"{film.title} *shown*" if chosen else film.title,
-            key=f"xray.pick.{film.id}",
-            type="secondary" if chosen else "tertiary",
-            on_click=choose,
-            args=(film.id,),
-            width="stretch",
-        )
 
 
 def _add() -> None:

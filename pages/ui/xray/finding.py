@@ -69,8 +69,7 @@ def draw(run: cache.Run) -> None:
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         controls.splits(run)
-        index = _finding(rows.task, rows.class_names)
-        method, smoother = _method(), _smoother()
+        index, method, smoother = _draw_choices(rows.task, rows.class_names)
     parts = shared.fit_parts(run, split) if method != AS_READ else None
     source = shared.source(run, rows, split, parts, index)
     name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
@@ -107,51 +106,40 @@ def _statistics(choice: FindingChoice, *, one_of_many: bool) -> OneFinding | Non
     return replace(one, audit=holm_adjusted(one.audit, all_findings.audit.labels, choice.label))
 
 
-def _finding(task: Task, names: tuple[str, ...]) -> int:
-    """Draw the choice of the finding; two classes have one, the second."""
-    if task is Task.BINARY:
-        return 1
-    options = [str(k) for k in range(len(names))]
-    chosen = state.choice(shared.FINDING, options, "0")
-    label = shared.words().title
-    st.selectbox(
-        "Finding",
-        options,
-        key=f"widget.{shared.FINDING}",
-        format_func=lambda k: label(names[int(k)]),
-        on_change=_pick_finding,
-        width=280,
-    )
-    return int(chosen)
+def _draw_choices(task: Task, names: tuple[str, ...]) -> tuple[int, str, str]:
+    """Draw the choices of a finding and of its scores and curve; return all three.
 
-
-def _pick_finding() -> None:
-    """Take over the finding; another one is shown as read at first."""
-    state.pick(shared.FINDING, "0")
-    _recalibrate(AS_READ)
-
-
-def _method() -> str:
-    """Return how the scores are recalibrated, with the choice of how once they are."""
+    Two classes have one finding, the second.
+    """
+    index = 1
+    if task is not Task.BINARY:
+        options = [str(k) for k in range(len(names))]
+        index = int(state.choice(shared.FINDING, options, "0"))
+        label = shared.words().title
+        st.selectbox(
+            "Finding",
+            options,
+            key=f"widget.{shared.FINDING}",
+            format_func=lambda k: label(names[int(k)]),
+            on_change=_pick_finding,
+            width=280,
+        )
+    # How the scores are recalibrated: chosen once they are
     method = state.choice(shared.RECALIBRATE, list(METHODS), AS_READ)
-    if method == AS_READ:
-        return method
-    return controls.segments(
-        "Scores",
-        shared.RECALIBRATE,
-        list(METHODS),
-        AS_READ,
-        METHODS,
-        "Beta: a curve of three numbers; few events are enough, and the order of films stays. "
-        "Isotonic: a staircase of any rising form; it needs many events and makes ties.",
-    )
-
-
-def _smoother() -> str:
-    """Return what the flexible curve is smoothed by, with the choice of it in the full view."""
+    if method != AS_READ:
+        method = controls.segments(
+            "Scores",
+            shared.RECALIBRATE,
+            list(METHODS),
+            AS_READ,
+            METHODS,
+            "Beta: a curve of three numbers; few events are enough, and the order of films stays. "
+            "Isotonic: a staircase of any rising form; it needs many events and makes ties.",
+        )
+    # What the flexible curve is smoothed by: chosen in the full view
     if state.plain():
-        return state.choice(SMOOTHED, list(SMOOTHERS), SMOOTHER)
-    return controls.segments(
+        return index, method, state.choice(SMOOTHED, list(SMOOTHERS), SMOOTHER)
+    smoother = controls.segments(
         "Curve",
         SMOOTHED,
         list(SMOOTHERS),
@@ -161,6 +149,13 @@ def _smoother() -> str:
         "thirds of the films, as in Harrell’s val.prob. Loess: parabolas over three quarters, as "
         "Austin and Steyerberg used to define the ICI. Compare a value only with one of its kind.",
     )
+    return index, method, smoother
+
+
+def _pick_finding() -> None:
+    """Take over the finding; another one is shown as read at first."""
+    state.pick(shared.FINDING, "0")
+    _recalibrate(AS_READ)
 
 
 def _recalibrate(method: str) -> None:

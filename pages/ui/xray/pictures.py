@@ -8,7 +8,7 @@ from typing import Any, Final
 import streamlit as st
 
 from core.reports.html import PageView, sheet_html
-from core.screens.kit.records import FigureCard, Table
+from core.screens.kit.records import Table
 from core.screens.xray import beside
 from core.screens.xray import film as views
 from core.screens.xray import saliency as words
@@ -157,7 +157,26 @@ def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
             picture = _picture(study.film, result, study.name, reference, settings)
             if study.several:
                 widgets.title(words.title(result.model.name, picture.score), mark=mark)
-            _draw(study, picture)
+            scene, shown = picture.scene, picture.result
+            coarse = None if scene.saliency is None else scene.saliency.coarse
+            boxes = [mark.box for mark in scene.marks]
+            st.image(
+                xray_films.png(scene),
+                alt=words.alt(study.film.title, study.name, coarse, shown.frame, boxes),
+                width="stretch",
+            )
+            if scene.saliency is not None:
+                html_macros.draw("scale", heat.STOPS, words.LEGENDS[picture.scale])
+                if not state.plain():
+                    widgets.caption(
+                        words.provenance(shown.method, shown.layer, scene.saliency.top, shown.frame)
+                    )
+            elif picture.why_not:  # what is hidden or slow can be asked for
+                with st.container(key=f"xray.hidden.{shown.model.id}"):
+                    html_macros.draw("hidden", picture.why_not)
+                    if picture.offer is not None:
+                        label, key = picture.offer
+                        st.button(label, key=f"{key}.button", on_click=_take_up, args=(key,))
             pictures.append(picture)
     film, name = study.film, study.name
     could = {views.spelled(finding) for finding in phantom.FINDINGS}
@@ -307,29 +326,6 @@ def _take_back(key: str) -> None:
     st.session_state.pop(key, None)
 
 
-def _draw(study: FilmStudy, picture: PagePicture) -> None:
-    result, scene = picture.result, picture.scene
-    coarse = None if scene.saliency is None else scene.saliency.coarse
-    boxes = [mark.box for mark in scene.marks]
-    st.image(
-        xray_films.png(scene),
-        alt=words.alt(study.film.title, study.name, coarse, result.frame, boxes),
-        width="stretch",
-    )
-    if scene.saliency is not None:
-        html_macros.draw("scale", heat.STOPS, words.LEGENDS[picture.scale])
-        if not state.plain():
-            widgets.caption(
-                words.provenance(result.method, result.layer, scene.saliency.top, result.frame)
-            )
-    elif picture.why_not:  # what is hidden or slow can be asked for
-        with st.container(key=f"xray.hidden.{result.model.id}"):
-            html_macros.draw("hidden", picture.why_not)
-            if picture.offer is not None:
-                label, key = picture.offer
-                st.button(label, key=f"{key}.button", on_click=_take_up, args=(key,))
-
-
 def _take_up(key: str) -> None:
     st.session_state[key] = True
 
@@ -377,22 +373,7 @@ def page(study: FilmStudy, pictures: list[PagePicture]) -> PageView:
     icons, note = None, ""
     if not study.several and study.known is not None:
         icons, note = views.icons(study.main.scored, study.index, study.known)
-    return PageView(
-        eyebrow=f"Chest X-ray · {study.who} · {finding(study.name)} · {study.film.title}",
-        banners=(BANNER, study.noise),
-        sentence=study.sentence,
-        numbers=(),
-        paragraphs=(*study.notes, *care),
-        cards=_cards(study),
-        tables=_tables(study, pictures),
-        caption=words.CAPTION,
-        pictures=((alt, drawing.sheet(sheet(study, pictures))),),
-        icons=None if icons is None else (f"{views.ICONS}: {note}", icons),
-    )
-
-
-def _cards(study: FilmStudy) -> tuple[FigureCard, ...]:
-    """Return the bands of each model that has a test set, named where there are several."""
+    # the bands of each model that has a test set, named where there are several
     cards = []
     for place, result in enumerate(study.results):
         model_study = study.alone(place)
@@ -403,19 +384,27 @@ def _cards(study: FilmStudy) -> tuple[FigureCard, ...]:
             title = f"{result.model.name}: {card.title[:1].lower()}{card.title[1:]}"
             card = replace(card, key=f"{card.key}_{place + 1}", title=title)
         cards.append(card)
-    return tuple(cards)
-
-
-def _tables(study: FilmStudy, pictures: list[PagePicture]) -> tuple[tuple[str, Table], ...]:
-    """Return the tables without their notes: what they may not be used for stands around them."""
-    if not study.several:
-        return (("The findings of this film", _film_table(study).without({"note"})),)
-    opinions = _opinions(study, pictures)
-    models = beside.model_table(opinions, study.name, study.note)
-    findings = beside.finding_table(opinions, study.name, TECHNICAL, study.note)
-    return (
-        (f"{finding(study.name)}, model by model", models.file.without(beside.LEFT_OUT)),
-        ("The findings of this film", findings.file.without({"note"})),
+    # the tables without their notes: what they may not be used for stands around them
+    if study.several:
+        opinions = _opinions(study, pictures)
+        models = beside.model_table(opinions, study.name, study.note).file
+        findings = beside.finding_table(opinions, study.name, TECHNICAL, study.note).file
+        title = f"{finding(study.name)}, model by model"
+        tables = [(title, models.without(beside.LEFT_OUT))]
+    else:
+        tables, findings = [], _film_table(study)
+    tables.append(("The findings of this film", findings.without({"note"})))
+    return PageView(
+        eyebrow=f"Chest X-ray · {study.who} · {finding(study.name)} · {study.film.title}",
+        banners=(BANNER, study.noise),
+        sentence=study.sentence,
+        numbers=(),
+        paragraphs=(*study.notes, *care),
+        cards=tuple(cards),
+        tables=tuple(tables),
+        caption=words.CAPTION,
+        pictures=((alt, drawing.sheet(sheet(study, pictures))),),
+        icons=None if icons is None else (f"{views.ICONS}: {note}", icons),
     )
 
 

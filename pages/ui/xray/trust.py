@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import Event
 from typing import Any, Final, cast
 
 import numpy as np
@@ -11,7 +10,7 @@ import streamlit as st
 from scipy import ndimage
 
 from core.arrays import Bool
-from core.inference.client import Answer, shared
+from core.inference.client import shared
 from core.inference.film_examples import HELD_OUT
 from core.screens.kit.numbers import two
 from core.screens.xray import film as xray_film
@@ -62,44 +61,39 @@ def draw(film: FilmEntry, result: FilmResult, index: int, *, model_name: str = "
             st.button("Sanity check of this map", key="xray.sanity", on_click=task.begin)
         answer = task.draw()
         if answer is not None:
-            _stages(film, result, answer)
+            draws = tuple(map(tuple, answer.values["similarity"]))
+            sanity = words.Sanity(tuple(answer.values["stages"]), draws)
+            st.markdown(sanity.text)
+            with st.container(horizontal=True, gap="small", key="xray_stages"):
+                for i in sanity.shown:
+                    with st.container(width=SMALL, gap="xxsmall"):
+                        coarse = answer.arrays["maps"][i]
+                        saliency = None
+                        if not heat.blank(coarse):
+                            saliency = Saliency(coarse, result.frame, heat.top_of([coarse]))
+                        scene = FilmScene(
+                            key=repr((film.digest, coarse.tobytes().hex(), result.frame)),
+                            film=film.pixels,
+                            saliency=saliency,
+                            look=SaliencyStyle("overlay", 0.8),
+                            marks=(),
+                            tag="SYNTHETIC" if film.synthetic else "",
+                        )
+                        st.image(xray_films.small(scene), alt="", width=SMALL)
+                        widgets.caption(f"{sanity.stages[i]}: {two(draws[0][i])}")
+            widgets.caption(
+                "The small maps are of the first draw. Each has its own scale: compare their "
+                "shapes, not their strength."
+            )
+            layer, seeds = answer.values["layer"], f"seeds {SEEDS[0]} to {SEEDS[-1]}"
+            caption = (
+                f"{result.model.name}: {METHODS[result.method].label}, layer {layer}, {seeds}."
+            )
+            with st.container(width=HALF_WIDTH, key="xray_similarity"):
+                widgets.figure(words.similarity_card(sanity, caption))
     whose = f"{model_name}: do such maps" if model_name else "Do such maps"
     widgets.title(f"{whose} point at lesions?", "more often than maps that ignore the film")
     _pointing(result, index)
-
-
-def _stages(film: FilmEntry, result: FilmResult, answer: Answer) -> None:
-    draws = tuple(map(tuple, answer.values["similarity"]))
-    sanity = words.Sanity(tuple(answer.values["stages"]), draws)
-    st.markdown(sanity.text)
-    with st.container(horizontal=True, gap="small", key="xray_stages"):
-        for i in sanity.shown:
-            with st.container(width=SMALL, gap="xxsmall"):
-                coarse = answer.arrays["maps"][i]
-                saliency = None
-                if not heat.blank(coarse):
-                    saliency = Saliency(coarse, result.frame, heat.top_of([coarse]))
-                scene = FilmScene(
-                    key=repr((film.digest, coarse.tobytes().hex(), result.frame)),
-                    film=film.pixels,
-                    saliency=saliency,
-                    look=SaliencyStyle("overlay", 0.8),
-                    marks=(),
-                    tag="SYNTHETIC" if film.synthetic else "",
-                )
-                st.image(xray_films.small(scene), alt="", width=SMALL)
-                widgets.caption(f"{sanity.stages[i]}: {two(draws[0][i])}")
-    widgets.caption(
-        "The small maps are of the first draw. Each has its own scale: compare their shapes, not "
-        "their strength."
-    )
-    settings_text = (
-        f"{METHODS[result.method].label}, layer {answer.values['layer']}, seeds {SEEDS[0]} to "
-        f"{SEEDS[-1]}"
-    )
-    caption = f"{result.model.name}: {settings_text}."
-    with st.container(width=HALF_WIDTH, key="xray_similarity"):
-        widgets.figure(words.similarity_card(sanity, caption))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -214,7 +208,26 @@ def compare(
         Is told how far it is, and stops it.
     """
     if cases is None:
-        cases = _synthetic_cases(finding, index, work.cancel)
+        # The first synthetic films with the finding
+        cases, number = [], FIRST
+        while len(cases) < FILMS and not work.cancel.is_set():
+            phantom_film = phantom.draw(HELD_OUT, number)
+            if finding in phantom_film.boxes:
+                left, top, right, bottom = (
+                    end / phantom.SIDE for end in phantom_film.boxes[finding]
+                )
+                payload = {"phantom": [HELD_OUT, number]}
+                film = f"phantom-{HELD_OUT}-{number}"
+                cases.append(
+                    FindingCase(
+                        film=film,
+                        payload=payload,
+                        index=index,
+                        boxes=((left, top, right, bottom),),
+                        lungs=phantom_film.lungs,
+                    )
+                )
+            number += 1
     share = 1 / (2 * -(-len(cases) // STEP) + 1)  # of the films, and of each question
     work.share = share
     maps: dict[str, list[Map]] = {words.MODEL: [], words.SHUFFLED: []}
@@ -249,29 +262,6 @@ def compare(
     if all(case.lungs is not None for case in cases):
         localisations |= _lungs(cases, boxes)
     return localisations
-
-
-def _synthetic_cases(finding: str, index: int, cancel: Event) -> list[FindingCase]:
-    """Return the first synthetic films with a finding."""
-    cases: list[FindingCase] = []
-    number = FIRST
-    while len(cases) < FILMS and not cancel.is_set():
-        phantom_film = phantom.draw(HELD_OUT, number)
-        if finding in phantom_film.boxes:
-            left, top, right, bottom = (end / phantom.SIDE for end in phantom_film.boxes[finding])
-            payload = {"phantom": [HELD_OUT, number]}
-            film = f"phantom-{HELD_OUT}-{number}"
-            cases.append(
-                FindingCase(
-                    film=film,
-                    payload=payload,
-                    index=index,
-                    boxes=((left, top, right, bottom),),
-                    lungs=phantom_film.lungs,
-                )
-            )
-        number += 1
-    return cases
 
 
 def _lungs(
