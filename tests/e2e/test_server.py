@@ -65,6 +65,7 @@ PAGES = {
     "theory in three classes": "/theory?part=classes",
     "where print is wrong": "/theory?part=print",
     "theory plain": "/theory?plain=true",
+    "theory's glossary": "/theory?part=words",
     "step 1 of the tour": "/reliability?run=digits-overconfident&plain=true&tour=1",
     "step 2 of the tour": "/posthoc?run=digits-overconfident&methods=focal_ts&plain=true&tour=2",
     "step 3 of the tour": "/xray?run=phantom-ce&plain=true&tour=3",
@@ -86,6 +87,7 @@ NIGHTLY = {
     "nothing published",
     "where print is wrong",
     "theory plain",
+    "theory's glossary",
     "step 3 of the tour",
 }
 SIBLINGS = {
