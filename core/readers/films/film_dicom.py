@@ -9,6 +9,7 @@ import io
 import math
 import struct
 import zlib
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -129,8 +130,14 @@ def read_dicom(data: memoryview) -> Film:
         does = "says that text is" if burnt == "YES" else "does not say whether text is"
         text = f"the file {does} burnt into the pixels; such text stays, and may name a patient"
         notices.append(Notice(NoticeCode.BURNED_IN, text))
-    words = ("PixelAspectRatio", "PixelSpacing", "ImagerPixelSpacing")
-    ratio = next((r for r in (_ratio(tags, word) for word in words) if r is not None), 1.0)
+    ratio = 1.0
+    for word in ("PixelAspectRatio", "PixelSpacing", "ImagerPixelSpacing"):
+        with suppress(ValueError, TypeError, OverflowError):  # pixels are good where a tag is not
+            high, wide = (float(side) for side in tags.get(word) or ())
+            own = high / wide if high > 0 and wide > 0 else math.nan
+            if math.isfinite(own) and own > 0:
+                ratio = own
+                break
     if abs(ratio - 1) > SQUARE:
         text = f"pixels are {ratio:.3g} times as high as wide; they are shown as squares"
         notices.append(Notice(NoticeCode.PIXEL_ASPECT, text))
@@ -279,13 +286,3 @@ def _table(tags: FileDataset, keyword: str) -> Lut | None:
     if values.size != count or not 8 <= bits <= 16:
         raise damaged()
     return Lut(first, values, 2.0**bits - 1)
-
-
-def _ratio(tags: FileDataset, keyword: str) -> float | None:
-    """Return how often a pixel is as high as wide; None where the tag does not say so."""
-    try:
-        high, wide = (float(side) for side in tags.get(keyword) or ())
-    except (ValueError, TypeError, OverflowError):
-        return None  # the pixels are good even where this tag is not
-    ratio = high / wide if high > 0 and wide > 0 else math.nan
-    return ratio if math.isfinite(ratio) and ratio > 0 else None

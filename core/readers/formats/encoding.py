@@ -127,25 +127,17 @@ def sniff_dialect(data: memoryview) -> Dialect:
                 break
     cells = tuple(tuple(row) for row in csv.reader(body, delimiter=delimiter))
     if skip > above and lines[skip - 1].startswith("#"):
-        names = _names_behind_mark(lines[skip - 1], cells[0], delimiter, stated=stated is not None)
-        skip, cells = (skip - 1, (names, *cells)) if names else (skip, cells)
+        # `np.savetxt` marks its header so, and a first column may be called "#". Prose has spaces.
+        for text in (lines[skip - 1].lstrip("# "), lines[skip - 1]):
+            names = next(csv.reader([text], delimiter=delimiter), [])
+            plain = names[:1] == ["#"] or not any(" " in name.strip("# ") for name in names)
+            plain = plain or stated is not None
+            if len(names) == len(cells[0]) and plain and not any(map(is_number, names)):
+                if any(is_number(cell) for cell in cells[0]):
+                    skip, cells = skip - 1, (tuple(names), *cells)
+                break
     comma = delimiter != "," and any(COMMA.fullmatch(c.strip()) for r in cells for c in r)
     return Dialect(delimiter, "," if comma else ".", skip, cells, stated=stated is not None)
-
-
-def _names_behind_mark(
-    line: str, first: tuple[str, ...], delimiter: str, *, stated: bool
-) -> tuple[str, ...]:
-    """Return the names of columns in a line that begins as comments do; nothing if it is one.
-
-    `np.savetxt` marks its header so, and a first column may be called "#". Prose has spaces.
-    """
-    for text in (line.lstrip("# "), line):
-        names = next(csv.reader([text], delimiter=delimiter), [])
-        plain = stated or names[:1] == ["#"] or not any(" " in name.strip("# ") for name in names)
-        if len(names) == len(first) and plain and not any(map(is_number, names)):
-            return tuple(names) if any(is_number(cell) for cell in first) else ()
-    return ()
 
 
 def dialect_notices(dialect: Dialect, data: memoryview) -> list[Notice]:

@@ -465,28 +465,24 @@ def _table(
     columns: dict[str, Entry] = {}
     unread: dict[str, Refused] = {}
     for name, values in cells.items():
+        location = f"field {name}"
         try:
-            columns[name] = _column(name, values)
+            column = _sequence(values, values)
+            refuse_ragged(column)
         except Refused as refusal:
-            unread[name] = refusal
+            location = f"{refusal.location}, {location}" if refusal.location else location
+            unread[name] = refusal.with_location(location)
+            continue
+        if isinstance(column, np.ndarray) and column.size:
+            columns[name] = column
+        else:
+            unread[name] = _no_column(location)
     text = f"some rows lack {listed(lacking)}: not used"
     notices = (Notice(NoticeCode.KEYS_GUESSED, text),) if lacking else ()
     contents = Contents(form, columns, table=True, printed=printed, notices=notices)
     if not cells:
         raise _no_column("")
     return without_unread(contents, unread)
-
-
-def _column(name: str, cells: list[object]) -> Entry:
-    try:
-        column = _sequence(cells, cells)
-        refuse_ragged(column)
-    except Refused as refusal:
-        location = f"{refusal.location}, field {name}" if refusal.location else f"field {name}"
-        raise refusal.with_location(location) from refusal
-    if not isinstance(column, np.ndarray) or not column.size:
-        raise _no_column(f"field {name}")
-    return column
 
 
 def _no_column(location: str) -> Refused:

@@ -319,9 +319,12 @@ def _label_columns(
             raise ambiguous(what, f"use one of {listed(names)}")
         return chosen, []
     classes = part.class_names
-    places = _named_after(classes, names)
-    if places:
-        return places, []
+    for cut in (list, lambda group: [bare_name(name) for name in group], class_names):
+        # Columns that are called like the classes, in their order
+        at = {folded(key): name for key, name in zip(cut(names), names, strict=True)}
+        keys = [folded(key) for key in cut(list(classes))]
+        if len(classes) > 1 and len(at) == len(names) and set(keys) <= set(at):
+            return [at[key] for key in keys], []
     called = [
         n for n in names if other.headed and name_entry(n, other.entries[n]).role is Role.LABELS
     ]
@@ -347,13 +350,3 @@ def _label_columns(
         return numbers, [Notice(NoticeCode.KEYS_GUESSED, f"labels from {numbers[0]}")]
     what = f"Labels may be {listed(names)}" if names else "No column of labels was found"
     raise ambiguous(what, "name the column with --labels-key", "label file")
-
-
-def _named_after(classes: tuple[str, ...], names: list[str]) -> list[str]:
-    """Return the columns that are called like the classes, in their order; nothing where not."""
-    for cut in (list, lambda group: [bare_name(name) for name in group], class_names):
-        at = {folded(key): name for key, name in zip(cut(names), names, strict=True)}
-        keys = [folded(key) for key in cut(list(classes))]
-        if len(classes) > 1 and len(at) == len(names) and set(keys) <= set(at):
-            return [at[key] for key in keys]
-    return []

@@ -84,7 +84,17 @@ def decide(
         reason = f"the name {name!r} says logits, but every row sums to one"
         return _checked_guess(PROBABILITIES, reason, survey, shape, name)
     if hint in (None, LOGITS) and exclusive and survey.same_sums and not survey.in_unit:
-        raise _percent(survey) if survey.percent and hint is None else _shares(survey, shape, name)
+        if survey.percent and hint is None:
+            raise _percent(survey)
+        units = {
+            "probabilities from 0 to 255": Units.BYTE if shape.bytes else None,
+            "percent": Units.PERCENT if survey.percent else None,
+            "shares of their sum": Units.SUM,
+        }
+        choices = [ReadChoice(title, {"units": unit}) for title, unit in units.items() if unit]
+        what = f"Every row of {name} sums to about {survey.high_sum:.5g}, none below 0"
+        logits = ReadChoice("logits", {"scores": LOGITS})
+        raise undecided(f"{what}: counts or shares rather than logits", *choices, logits)
     if hint is LOGITS and shape.columns == 1 and survey.in_unit:
         raise undecided(
             f"{name} run from {survey.low:.4g} to {survey.high:.4g}: the name says logits, the"
@@ -145,19 +155,6 @@ def _guessed(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
             SIGMOID, "values lie in 0 to 1 beside a 0/1 label for each", survey, shape, name
         )
     raise _sum(survey, "so they are neither plainly probabilities nor logits")
-
-
-def _shares(survey: Survey, shape: KindEvidence, name: str) -> Question:
-    """Return the question what counts, or shares, of one sum in every row are."""
-    choices = []
-    if shape.bytes:
-        choices.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
-    if survey.percent:
-        choices.append(ReadChoice("percent", {"units": Units.PERCENT}))
-    choices.append(ReadChoice("shares of their sum", {"units": Units.SUM}))
-    what = f"Every row of {name} sums to about {survey.high_sum:.5g}, none below 0"
-    logits = ReadChoice("logits", {"scores": LOGITS})
-    return undecided(f"{what}: counts or shares rather than logits", *choices, logits)
 
 
 def _checked_guess(

@@ -343,11 +343,23 @@ def _named(flat: Entry, classes: Classes, row_name: RowName) -> Labels:
         subject = f"Label {cells[row][:60]!r} is" if some else f"Labels ({listed(distinct)}) are"
         what = f"{subject} none of the columns ({listed(names)})"
         raise Refused("LABEL_RANGE", what, "name columns and labels alike", row_name(row))
-    return (
-        _two_named(cells, distinct, classes)
-        if classes.columns == 1
-        else _alphabetical(cells, distinct, max(2, classes.columns))
-    )
+    if classes.columns == 1:
+        return _two_named(cells, distinct, classes)
+    n_classes = max(2, classes.columns)
+    if n_classes == 2 and {cell.casefold() for cell in distinct} <= TRUTHS:
+        values = np.array([polarity(cell) for cell in cells], dtype=np.int64)
+        return Labels(values, texts=("0", "1"))
+    if len(distinct) != n_classes:
+        shown = f"the {n_classes} columns of scores are not named after classes"
+        remedy = "name the columns after the classes, or give class numbers"
+        raise Refused("CLASSES", f"{_classes_words(distinct)}, but {shown}", remedy)
+    order, rule = tuple(distinct), "in alphabetical order"
+    if meanings(distinct) == [1, 0]:
+        order, rule = order[::-1], "by their meaning"
+    text = f"labels are names; columns were taken {rule}: {listed(order)}"
+    values = _places(cells, list(order), list(range(n_classes)))
+    notices = (Notice(NoticeCode.KEYS_GUESSED, text),)
+    return Labels(values, names=order, texts=order, notices=notices)
 
 
 def _places(cells: list[str], distinct: list[str], places: list[int]) -> Int:
@@ -392,26 +404,6 @@ def _two_named(cells: list[str], distinct: list[str], classes: Classes) -> Label
         ReadChoice(f"scores of {second}", {"classes": classes_text((first, second))}),
         ReadChoice(f"scores of {first}", {"classes": classes_text((second, first))}),
     )
-
-
-def _alphabetical(cells: list[str], distinct: list[str], n_classes: int) -> Labels:
-    if n_classes == 2 and {cell.casefold() for cell in distinct} <= TRUTHS:
-        return Labels(
-            np.array([polarity(cell) for cell in cells], dtype=np.int64), texts=("0", "1")
-        )
-    if len(distinct) != n_classes:
-        columns = f"the {n_classes} columns of scores are not named after classes"
-        remedy = "name the columns after the classes, or give class numbers"
-        raise Refused("CLASSES", f"{_classes_words(distinct)}, but {columns}", remedy)
-    order = distinct
-    rule = "in alphabetical order"
-    if meanings(distinct) == [1, 0]:
-        order, rule = distinct[::-1], "by their meaning"
-    text = f"labels are names; columns were taken {rule}: {listed(order)}"
-    values = _places(cells, order, list(range(n_classes)))
-    names = tuple(order)
-    notices = (Notice(NoticeCode.KEYS_GUESSED, text),)
-    return Labels(values, names=names, texts=names, notices=notices)
 
 
 def _is_float(cell: str) -> bool:

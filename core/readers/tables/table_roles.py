@@ -134,9 +134,13 @@ def settle_answers(columns: TableColumns) -> None:
     if not scores or not answers or columns.listed.get(Role.PREDICTED):
         return
     labels = columns.of(Role.LABELS)
-    if _names_a_class(columns, labels):
-        columns.set_role(answers, Role.UNUSED)
-        return
+    named = columns.listed.get(Role.SCORES, [])
+    if len(named) == len(labels) == 1 and Role.LABELS in columns.listed:
+        # Scores of one class, some below one half as no confidence is, need no answers.
+        entry, truth = columns.entries[named[0]], columns.entries[labels[0]]
+        if is_unit_list(entry) and below_half(entry) and len(set(id_text(truth).tolist())) < 3:
+            columns.set_role(answers, Role.UNUSED)
+            return
     by_model = {_model(n): n for n in answers if _model(n)}
     pairs = {_model(n): (n, by_model[_model(n)]) for n in scores if _model(n) in by_model}
     if len(pairs) > 1 and len(labels) == 1 and not sum_to_one(columns.entries, scores):
@@ -157,15 +161,6 @@ def settle_answers(columns: TableColumns) -> None:
     columns.set_role([n for n in answers if n not in fitting], Role.UNUSED)
 
 
-def _names_a_class(columns: TableColumns, labels: list[str]) -> bool:
-    """Whether the user named scores and labels that need no answers: a confidence is no less."""
-    scores = columns.listed.get(Role.SCORES, [])
-    if len(scores) != 1 or Role.LABELS not in columns.listed or len(labels) != 1:
-        return False
-    entry, truth = columns.entries[scores[0]], columns.entries[labels[0]]
-    return is_unit_list(entry) and below_half(entry) and len(set(id_text(truth).tolist())) < 3
-
-
 def _model(name: str) -> str:
     """Return what a column's name says beside score or answer: a model, in folded case."""
     words = [w.casefold() for w in bare_name(name).split()]
@@ -177,7 +172,16 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
     confidence = columns.of(Role.CONFIDENCE)
     if len(confidence) > 1 and not columns.of(Role.SCORES):
         columns.set_role(confidence, Role.SCORES)
-    _complete_scores(columns)
+    # Columns without which scores do not sum to one are scores: a class may be called p(x), or z.
+    named, free = columns.of(Role.SCORES), columns.numbers()
+    flat = all(columns.entries[n].ndim == 1 for n in named)
+    if flat and not columns.listed.get(Role.SCORES) and not sum_to_one(columns.entries, named):
+        aside = [n for n in columns.of(Role.ASIDE) if n not in columns.aside]
+        for some, rest in ((named, free), ([*named, *free], aside)):
+            more = [n for n in rest if is_unit_list(columns.entries[n])]
+            if some and more and sum_to_one(columns.entries, some + more):
+                columns.set_role(some + more, Role.SCORES)
+                break
     labels = columns.of(Role.LABELS)
     fractions = [n for n in labels if is_unit_list(columns.entries[n])]
     fractions = [n for n in fractions if not is_whole(columns.entries[n])]
@@ -267,21 +271,6 @@ def _share_of_labels(answers: Entry, labels: Entry) -> float:
     known = set(theirs)
     in_labels = (n for word, n in zip(mine, rows.values(), strict=True) if word in known)
     return sum(in_labels) / answers.size
-
-
-def _complete_scores(columns: TableColumns) -> None:
-    """Add columns without which scores do not sum to one: a class may be called p(x), or z."""
-    named, free = columns.of(Role.SCORES), columns.numbers()
-    if columns.listed.get(Role.SCORES) or any(columns.entries[n].ndim != 1 for n in named):
-        return
-    aside = [n for n in columns.of(Role.ASIDE) if n not in columns.aside]
-    if sum_to_one(columns.entries, named):
-        return
-    for some, rest in ((named, free), ([*named, *free], aside)):
-        more = [n for n in rest if is_unit_list(columns.entries[n])]
-        if some and more and sum_to_one(columns.entries, some + more):
-            columns.set_role(some + more, Role.SCORES)
-            return
 
 
 def _settle_doubles(columns: TableColumns) -> None:

@@ -168,13 +168,20 @@ def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> 
     single = len(scores) == 1 and matrix.ndim == 1
     if columns.options.scores is None and set(words_of(scores[0])) & MARGINS:
         raise margin_question(scores[0])
+    stated = ""  # the class that a single column is of, by its name or by the answers
+    if single and columns.contents.headed:
+        stated, answers = stated_word(scores[0]), columns.of(Role.PREDICTED)
+        truth = id_text(columns.entries[labels[0]]).tolist() if len(labels) == 1 else []
+        if answers and truth and class_at(stated, sorted(set(truth))) is None:
+            upper = upper_answer(columns.entries[scores[0]], columns.entries[answers[0]])
+            stated = upper or stated
     return replace(
         base,
         scores=matrix,
         scores_name=scores[0] if len(scores) == 1 else f"{scores[0]} .. {scores[-1]}",
         kind=kinds.pop(),
         class_names=classes,
-        stated=_stated_class(columns, scores[0], labels) if single else "",
+        stated=stated,
         labels=labels_of(columns, labels, scores, classes) if labels else None,
         labels_name=listed(labels),
     )
@@ -196,20 +203,6 @@ def _without_copies(columns: TableColumns, scores: list[str], labels: list[str])
     text = f"{listed(copies)} repeat {listed(kept)}"
     columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, text))
     return kept
-
-
-def _stated_class(columns: TableColumns, name: str, labels: list[str]) -> str:
-    """Return the word for the class that a single column states: in its name, or by the answers."""
-    if not columns.contents.headed:
-        return ""
-    answers = columns.of(Role.PREDICTED)
-    word = stated_word(name)
-    if not answers or len(labels) != 1:
-        return word
-    truth = sorted(set(id_text(columns.entries[labels[0]]).tolist()))
-    if class_at(word, truth) is not None:
-        return word
-    return upper_answer(columns.entries[name], columns.entries[answers[0]]) or word
 
 
 def _of_one_form(columns: TableColumns, scores: list[str]) -> list[str]:
