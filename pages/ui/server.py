@@ -153,11 +153,13 @@ def reset(
 ) -> None:
     """Begin a run; one of a part of a page goes by the link that was last written here.
 
-    The browser sends the link that it shows. A part that is drawn again every second is asked for
-    before the browser has heard of a choice that was just made, and would undo it. What is bound
-    to a widget the browser writes itself.
+    The browser sends the page and the link that it shows. A part that is drawn again every second
+    is asked for before the browser has heard of a choice that was just made, and would undo it, or
+    of another page, and would lead back. What is bound to a widget the browser writes itself.
     """
-    if fragment_ids_this_run and page_script_hash == context.page_script_hash:
+    if fragment_ids_this_run and page_script_hash != context.page_script_hash:
+        page_script_hash, query_string = context.page_script_hash, context.query_string
+    elif fragment_ids_this_run:
         with context.session_state.query_params() as link:
             sent = parse_qs(query_string, keep_blank_values=True)
             here = {k: v for k, v in link._query_params.items() if not link.is_bound(k)}

@@ -47,12 +47,23 @@ def test_a_part_of_a_page_goes_by_the_link_that_the_server_wrote_last(context):
         assert link.to_dict() == {"run": "a", "bins": "20", "bin_rows": "15", "side": "right"}
 
 
-@pytest.mark.parametrize(("page", "parts"), [(PAGE, None), ("6a", ["part"])])
-def test_a_page_goes_by_the_link_of_the_browser_as_its_back_button_does(context, page, parts):
+def test_a_page_goes_by_the_link_of_the_browser_as_its_back_button_does(context):
     with context.session_state.query_params() as link:
         link.set_with_no_forward_msg("bin_rows", "15")
-    context.reset("run=a", page, parts)
+    context.reset("run=a", PAGE)
     assert context.query_string == "run=a"
+    context.reset("run=b", "6a")
+    assert (context.query_string, context.page_script_hash) == ("run=b", "6a")
+
+
+def test_a_part_of_the_page_before_leads_back_to_no_page(context):
+    """It is asked for after the other page; what is missing there is that one, drawn anew."""
+    with context.session_state.query_params() as link:
+        link.populate_from_query_string("run=b")  # as Streamlit does for a page that changes
+    context.reset("run=b&film=2", "6a", ["part"])
+    assert (context.query_string, context.page_script_hash) == (LINK, PAGE)
+    with context.session_state.query_params() as link:
+        assert link.to_dict() == {"run": "a", "bins": "15", "side": "left"}
 
 
 def test_a_page_is_drawn_anew_where_the_part_that_is_asked_for_was_left_out(context):
