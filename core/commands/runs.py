@@ -22,6 +22,7 @@ from core.errors import AuditError, Refused, UsageError
 
 if TYPE_CHECKING:
     from core.library.backup import BackupList
+    from core.readers.predictions.result import ReadingCandidate
 
 
 def add_runs(verb: Parser) -> None:
@@ -100,11 +101,30 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _import(arguments: argparse.Namespace) -> int:
     """Keep each file as a run; one that is refused stops no other, and the exit code is 2 then."""
+    from core.readers.predictions.result import NeedsChoice
+
     if arguments.name is not None and len(arguments.files) > 1:
         what = f"One --name for {len(arguments.files)} files"
         raise UsageError("NAME", what, "leave it out: each run is called like its file")
     code = 0
-    each = [one for file in arguments.files for one in _each_model(arguments, file)]
+    each: list[tuple[str, argparse.Namespace]] = []
+    for file in arguments.files:  # once, or once for each of its models, if that is asked
+        own = argparse.Namespace(**vars(arguments) | {"file": file})
+        models: tuple[ReadingCandidate, ...] = ()
+        try:
+            if arguments.each_model:
+                read(own)
+        except NeedsChoice as refusal:
+            models = refusal.inspection.models
+        except AuditError:  # told where it is imported
+            pass
+        for model in models:
+            called = f"{arguments.name or file.stem} {model.model}"
+            given = {"group": own.group, "weight": own.weight, "name": called}
+            options = argparse.Namespace(**vars(own) | model.options.to_json() | given)
+            each.append((f"{file.name} {model.model}", options))
+        if not models:
+            each.append((file.name, own))
     for name, own in each:
         if len(each) == 1:
             print(_imported(own).id)
@@ -115,33 +135,6 @@ def _import(arguments: argparse.Namespace) -> int:
             complain(error, of=f"{name}: ")
             code = max(code, error.exit_code)
     return code
-
-
-def _each_model(arguments: argparse.Namespace, file: Path) -> list[tuple[str, argparse.Namespace]]:
-    """Return how a file is to be read: once, or once for each of its models, if that is asked."""
-    from core.readers.predictions.result import NeedsChoice
-
-    own = argparse.Namespace(**vars(arguments) | {"file": file})
-    try:
-        if arguments.each_model:
-            read(own)
-    except NeedsChoice as refusal:
-        first = arguments.name or file.stem
-        return [
-            (
-                f"{file.name} {candidate.model}",
-                argparse.Namespace(
-                    **vars(own)
-                    | candidate.options.to_json()
-                    | {"group": own.group, "weight": own.weight}
-                    | {"name": f"{first} {candidate.model}"}
-                ),
-            )
-            for candidate in refusal.inspection.models
-        ] or [(file.name, own)]
-    except AuditError:  # told where it is imported
-        pass
-    return [(file.name, own)]
 
 
 def _imported(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  Manifest

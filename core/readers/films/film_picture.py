@@ -9,7 +9,7 @@ from PIL import Image
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.films.film import Film, Pixels
-from core.readers.films.film_chunks import PNG, Skeleton, jpeg_skeleton, png_skeleton
+from core.readers.films.film_chunks import PNG, jpeg_skeleton, png_skeleton
 from core.readers.films.film_window import Display, show
 
 BLOCK: Final = 2**22  # pixels looked at together
@@ -38,8 +38,30 @@ def read_picture(data: memoryview) -> Film:
             greys, window = show(values, Display(16, padding=hidden))
             notices = [] if window is None else [window]
             notices += [] if hidden is None else [_transparent()]
+        elif picture.mode == "CMYK":
+            greys = np.asarray(picture.convert("RGB").convert("L"))
+            text = "printing colours (CMYK) were turned into greys"
+            notices = [Notice(NoticeCode.COLOUR_CONVERTED, text)]
         else:
-            greys, notices = _greys(picture, bones)
+            opaque: Image.Image = picture
+            notices = []
+            if opaque.mode in ("P", "PA") or "transparency" in opaque.info:
+                opaque = opaque.convert("RGBA")
+            if opaque.mode in ("LA", "RGBA"):
+                # Without its alpha channel, drawn on black where that is not opaque.
+                plain, alpha = opaque.mode.removesuffix("A"), opaque.getchannel("A")
+                opaque = opaque.convert(plain)
+                if alpha.getextrema()[0] != 255:
+                    notices.append(_transparent())
+                    opaque = Image.composite(opaque, Image.new(plain, opaque.size), alpha)
+            greys = grey_of_colours(opaque, notices)
+        if bones.depth == 16 and not picture.mode.startswith("I"):
+            # Of colours of 16 bits a decoder keeps the upper 8.
+            if int(np.ptp(greys)) < FINE:
+                what = "A PNG with 16 bits per colour whose upper 8 bits hold too few steps of grey"
+                remedy = "save it as grey PNG of 16 bits, or stretch its greys first"
+                raise Refused("IMAGE_KIND", what, remedy)
+            notices.append(Notice(NoticeCode.WINDOW, "16 bits per colour: the upper 8 were used"))
     turned = upright(greys, bones.orientation)
     if turned is not greys:
         text = "the file says how the film was held; it was turned or mirrored accordingly"
@@ -56,35 +78,6 @@ def upright(greys: Pixels, orientation: int) -> Pixels:
     if orientation in (3, 4, 7, 8):
         greys = greys[::-1]
     return greys
-
-
-def _greys(picture: Image.Image, bones: Skeleton) -> tuple[Pixels, list[Notice]]:
-    notices: list[Notice] = []
-    if picture.mode == "CMYK":
-        text = "printing colours (CMYK) were turned into greys"
-        return np.asarray(picture.convert("RGB").convert("L")), [
-            Notice(NoticeCode.COLOUR_CONVERTED, text)
-        ]
-    if picture.mode in ("P", "PA") or "transparency" in picture.info:
-        picture = picture.convert("RGBA")
-    if picture.mode in ("LA", "RGBA"):
-        # Without its alpha channel, drawn on black where that is not opaque.
-        plain = "L" if picture.mode == "LA" else "RGB"
-        alpha = picture.getchannel("A")
-        if alpha.getextrema()[0] == 255:
-            picture = picture.convert(plain)
-        else:
-            notices.append(_transparent())
-            picture = Image.composite(picture.convert(plain), Image.new(plain, picture.size), alpha)
-    greys = grey_of_colours(picture, notices)
-    if bones.depth == 16:
-        # Of colours of 16 bits a decoder keeps the upper 8.
-        if int(np.ptp(greys)) < FINE:
-            what = "A PNG with 16 bits per colour whose upper 8 bits hold too few steps of grey"
-            remedy = "save it as grey PNG of 16 bits, or stretch its greys first"
-            raise Refused("IMAGE_KIND", what, remedy)
-        notices.append(Notice(NoticeCode.WINDOW, "16 bits per colour: the upper 8 were used"))
-    return greys, notices
 
 
 def grey_of_colours(picture: Image.Image, notices: list[Notice]) -> Pixels:

@@ -74,12 +74,9 @@ def read_pictures(source: FileBytes) -> PackedPictures:
         EMPTY: it holds none. The ARCHIVE_ codes, TRAILING and FORMAT_UNKNOWN as of `Archive`.
     """
     try:
-        return _judged(Archive(source, MOST))
+        archive = Archive(source, MOST)
     except Refused as refusal:
         raise refusal.with_remedy(REMEDIES.get(refusal.code, refusal.remedy)) from None
-
-
-def _judged(archive: Archive) -> PackedPictures:
     # Called as pictures are; what a Mac adds and hidden files are not.
     pieces = {n: n.split("/") for n in archive.names if n.lower().endswith(SUFFIXES)}
     hidden = {n for n, ps in pieces.items() if any(p[:1] == "." or p == "__MACOSX" for p in ps)}
@@ -90,18 +87,18 @@ def _judged(archive: Archive) -> PackedPictures:
         # One folder around all folders, which names no part, is left out.
         members = {path.partition("/")[2]: member for path, member in members.items()}
     if not members:
-        raise Refused("EMPTY", "The archive holds no pictures", "")
+        raise Refused("EMPTY", "The archive holds no pictures", REMEDIES["EMPTY"])
     # A path must be one to unpack to, and none of its folders another picture.
     for path in members:
         folders = path.split("/")[:-1]
         above = ("/".join(folders[: n + 1]) for n in range(len(folders)))
         if not plain_path(path) or any(folder in members for folder in above):
             what = "The name of a member cannot be that of a file"
-            raise Refused("ARCHIVE_PATH", what, "", path[:LONGEST])
+            raise Refused("ARCHIVE_PATH", what, REMEDIES["ARCHIVE_PATH"], path[:LONGEST])
     size = sum(archive.size(member) for member in members.values())
     if size > MOST_BYTES:
         what = f"Unpacked the pictures have {size:,} bytes; at most {MOST_BYTES:,} are read"
-        raise Refused("ARCHIVE_SIZE", what, "")
+        raise Refused("ARCHIVE_SIZE", what, REMEDIES["ARCHIVE_SIZE"])
     return PackedPictures(archive, members, len(archive.names) - len(members))
 
 
