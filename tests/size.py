@@ -45,7 +45,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/reports": Size(3_300, 20, 28),
     "core/screens": Size(20_000, 85, 116),
     "core/studies": Size(3_560, 15, 14),
-    "core/training": Size(4_490, 19, 52),
+    "core/training": Size(4_480, 19, 52),
     "core/xray": Size(1_265, 8, 13),
     "pages": Size(18_720, 116, 190),
 }

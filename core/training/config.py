@@ -10,7 +10,7 @@ from core import codec, fields
 from core.arrays import digest
 from core.codes import NoticeCode
 from core.datasets.catalogue import TEXT_DATA, data_entry
-from core.datasets.texts.settings import FIRST, OF_WORDS, TextConfig
+from core.datasets.texts.settings import FIRST, TextConfig
 from core.defaults import SEED_MAX
 from core.errors import Notice, UsageError
 from core.fields import Field, JsonObject, is_path
@@ -312,10 +312,6 @@ class TrainConfig:
         name = self.name or f"{loss}, {self.model} on {self.data}"[:MAX_NAME]
         object.__setattr__(self, "name", name)
         fields.check(self)
-        warmup, of = self.schedule.warmup, self.epochs
-        if self.schedule.name == "linear" and warmup >= of:
-            what = f"The rate would rise for {warmup:g} of {of} epochs, and never fall"
-            raise UsageError("SETTING", what, "give a schedule.warmup of fewer epochs")
         if task not in entry.tasks:
             what = f"{entry.label} cannot train {task} data such as {self.data}"
             raise UsageError("SETTING", what, f"use a loss for {task}: {_fitting(task)}")
@@ -342,12 +338,6 @@ class TrainConfig:
             if self.model != BERT and self.text.bert is not None:
                 what = f"text.bert names a folder of BERT, and the network is {self.model}"
                 raise UsageError("SETTING", what, "set model to bert, or leave text.bert out")
-            if self.model == BERT and any(
-                getattr(self.text, k) != getattr(TextConfig, k) for k in OF_WORDS
-            ):
-                what = "The network bert has pieces of words and vectors of its own"
-                keys = ", ".join(f"text.{key}" for key in OF_WORDS)
-                raise UsageError("SETTING", what, f"leave out {keys}")
             return
         if self.model in TEXT_MODELS:
             what = f"{self.model} reads texts, and {self.data} holds images"

@@ -8,7 +8,6 @@ from core.fields import Field, is_path, is_text
 MAX_LENGTH: Final = 100_000
 MAX_NAME: Final = 300
 FIRST, LAST = "first", "last"  # words of a text that are read
-OF_WORDS: Final = ("vocabulary", "taken", "dimension", "embeddings", "fixed")  # not of BERT
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from typing import Any, Final
 import streamlit as st
 
 from core.datasets.catalogue import TEXT_DATA, data_entry
-from core.datasets.texts.settings import OF_WORDS
 from core.errors import UsageError
 from core.fields import Field, JsonObject, declared
 from core.jobs.records import Job
@@ -33,6 +32,7 @@ OWN: Final = "own"
 NUMBER: Final = "number"
 TEXT_RECIPE: Final = "newsgroups"
 BERT_RECIPE: Final = "newsgroups_bert"
+WORDS: Final = ("vocabulary", "taken", "dimension", "embeddings", "fixed")  # not of BERT
 LEARNING: Final = ("epochs", "batch_size", "optimizer", "schedule", "keep")
 FORM: Final = Form(
     "train",
@@ -166,7 +166,7 @@ def base() -> TrainConfig:
     }
     if of_texts():
         data["pretrained"] = False
-        unused = OF_WORDS if value("model") == BERT else ("bert",)  # what stands there waits
+        unused = WORDS if value("model") == BERT else ("bert",)  # what stands there waits
         data["text"] = {key: of for key, of in data["text"].items() if key not in unused}
     else:
         del data["text"]  # what stands there waits for data of texts

@@ -602,14 +602,6 @@ def test_settings_of_texts_come_back():
             {"data": "sst_binary", "model": "bert", "text": {"bert": "/bert"}},
             "bert reads plain texts, and sst_binary holds trees",
         ),
-        (
-            {"model": "bert", "text": {"bert": "/bert", "fixed": True, "vocabulary": 9}},
-            "The network bert has pieces of words and vectors of its own",
-        ),
-        (
-            {"epochs": 3, "schedule": {"name": "linear", "warmup": 3}},
-            "The rate would rise for 3 of 3 epochs, and never fall",
-        ),
         ({"data": "mnist"}, "No data set is called 'mnist'"),
     ],
 )
