@@ -83,14 +83,14 @@ METRICS: dict[str, Metric] = {
     "ece_answer": Metric(
         ece_answer,
         "ECE of the answers",
-        "How far off, on average, its certainty in its own answers is, of two classes.",
+        "On two-class data, how far off its certainty in its answers is on average.",
         needs="scores",
         source="Mukhoti et al. 2020, equation 1, on the answers",
     ),
     "ece_em": Metric(
         ece_em,
         "Equal-mass ECE",
-        "The same, over groups of equal size.",
+        "ECE over groups of equal size.",
         source="Mukhoti et al. 2020, equation 3",
         in_sentence="equal-mass ECE",
         in_points=True,

@@ -76,8 +76,9 @@ class CheckpointWriter:
     def keep(self, epoch: int, state: State) -> None:
         """Keep a copy of the state after so many epochs in memory, in place of the one before."""
         self.wait()
+        copied = on_host(state)
         with self._writing:  # for ever once the process ends: what is saved then is the newest
-            self._newest = (epoch, on_host(state))
+            self._newest = epoch, copied
 
     def save(self, epoch: int, state: State) -> None:
         """Begin to save the state after so many epochs, as it is now."""

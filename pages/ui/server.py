@@ -35,8 +35,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 from streamlit.errors import FragmentStorageKeyError
+from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import memory_media_file_storage
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.fragment import Fragment, MemoryFragmentStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.pages_manager import PagesManager
@@ -141,6 +143,18 @@ def file_id(data: bytes, mimetype: str, filename: str | None = None) -> str:
 memory_media_file_storage._calculate_file_id = file_id
 
 
+_request_rerun = AppSession.request_rerun
+
+
+def request_rerun(session: AppSession, client_state: ClientState | None) -> None:
+    """Let a session run; what a part of a page asks for that was left meanwhile comes too late."""
+    here = session._pages_manager.current_page_script_hash
+    sent = client_state.page_script_hash if client_state and client_state.fragment_id else ""
+    if not sent or sent == here:
+        _request_rerun(session, client_state)
+
+
+AppSession.request_rerun = request_rerun  # type: ignore[method-assign, assignment]
 _reset = ScriptRunContext.reset
 
 
@@ -153,9 +167,9 @@ def reset(
 ) -> None:
     """Begin a run; one of a part of a page goes by the link that was last written here.
 
-    The browser sends the page and the link that it shows. A part that is drawn again every second
-    is asked for before the browser has heard of a choice that was just made, and would undo it, or
-    of another page, and would lead back. What is bound to a widget the browser writes itself.
+    The browser sends the link that it shows. A part that is drawn again every second is asked for
+    before the browser has heard of a choice that was just made, and would undo it; of a page that
+    is just being left it would lead back there. What is bound to a widget the browser writes.
     """
     if fragment_ids_this_run and page_script_hash != context.page_script_hash:
         page_script_hash, query_string = context.page_script_hash, context.query_string
@@ -169,19 +183,21 @@ def reset(
 
 
 ScriptRunContext.reset = reset  # type: ignore[method-assign, assignment]
-
-
 _lookup = MemoryFragmentStorage.lookup
 
 
 def lookup(storage: MemoryFragmentStorage, key: str) -> Fragment:
-    """Return a part of a page; the page is drawn anew where that part has just been left out.
+    """Return a part of a page; where it is gone, and no other is asked for, draw the page anew.
 
-    A browser that was asked for both at once would go on showing what is gone.
+    The browser would go on showing what was left out.
     """
     try:
         return _lookup(storage, key)
     except FragmentStorageKeyError:
+        context = get_script_run_ctx()
+        asked = context.fragment_ids_this_run or () if context else ()
+        if any(storage.contains(part) for part in asked):  # perhaps by a click
+            raise
         st.rerun()
 
 

@@ -1,6 +1,11 @@
-"""What a busy browser sends late: it undoes nothing, and what is gone goes from the screen, too."""
+"""What a busy browser sends late of a part of a page undoes nothing, and what is gone goes."""
+
+from types import SimpleNamespace
 
 import pytest
+from streamlit.errors import FragmentStorageKeyError
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.pages_manager import PagesManager
@@ -64,6 +69,26 @@ def test_a_part_of_the_page_before_leads_back_to_no_page(context):
     assert (context.query_string, context.page_script_hash) == (LINK, PAGE)
     with context.session_state.query_params() as link:
         assert link.to_dict() == {"run": "a", "bins": "15", "side": "left"}
+
+
+@pytest.mark.parametrize(
+    ("part", "page", "runs"),
+    [("part", PAGE, True), ("part", "6a", False), ("", "6a", True), ("part", "", True)],
+)
+def test_what_a_part_of_the_page_before_asks_for_is_dropped(context, monkeypatch, part, page, runs):
+    asked = []
+    monkeypatch.setattr(server, "_request_rerun", lambda session, state: asked.append(state))
+    state = ClientState(fragment_id=part, page_script_hash=page)
+    AppSession.request_rerun(SimpleNamespace(_pages_manager=context.pages_manager), state)
+    assert asked == ([state] if runs else [])
+
+
+def test_a_part_that_is_gone_leaves_another_that_is_asked_for_in_peace(context):
+    add_script_run_ctx(ctx=context)
+    context.fragment_storage.register("there", lambda: 1)
+    context.reset(LINK, PAGE, ["gone", "there"])
+    with pytest.raises(FragmentStorageKeyError):
+        context.fragment_storage.lookup("gone")
 
 
 def test_a_page_is_drawn_anew_where_the_part_that_is_asked_for_was_left_out(context):

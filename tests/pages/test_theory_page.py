@@ -45,6 +45,7 @@ def test_the_glossary_says_what_words_and_metrics_mean(page, link):
     (text,) = [box.value for box in test.markdown if "## Calibration" in box.value]
     assert "| noise floor | the calibration error that a perfectly" in text
     assert all(f"| {metric.label} | {metric.plain} |" in text for metric in METRICS.values())
+    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {3}
     assert "](" not in text  # a page of the docs is not served
     assert bool(test.slider) == ("plain" in link)
 
