@@ -1,6 +1,6 @@
 """What a comparison needs of each run, computed once and kept: a summary that has no rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -117,7 +117,16 @@ def _cells(part: ComparedSplit) -> int:
 
 def _start(missing: list[ComparedSplit]) -> Work[int]:
     processes = sum(map(_cells, missing)) > IN_A_THREAD
-    blocks = list(_blocks(missing)) if processes else [[part] for part in missing]
+    # What one process reads, in its order: runs of the library, or one draft; a thread, one run
+    blocks: list[list[ComparedSplit]] = []
+    for part in missing:
+        last = blocks[-1] if blocks else []
+        cells = sum(map(_cells, [*last, part]))
+        full = len(last) == RUNS_OF_A_PROCESS or cells > OF_A_PROCESS
+        if last and processes and not (full or part.run.draft or last[-1].run.draft):
+            last.append(part)
+        else:
+            blocks.append([part])
     kept = {part.run: _results(part.run) for part in missing}  # a thread has no session to ask
 
     def keep(i: int, found: list[Compared]) -> None:
@@ -133,17 +142,3 @@ def _start(missing: list[ComparedSplit]) -> Work[int]:
             ids = [(part.run.id, part.split) for part in block]
             calls.append((comparison.of_library, (ids,)))
     return in_turn(calls, keep, processes=processes)
-
-
-def _blocks(parts: Sequence[ComparedSplit]) -> Iterator[list[ComparedSplit]]:
-    """Yield the parts that one process reads, in their order: of the library, or one draft."""
-    block: list[ComparedSplit] = []
-    for part in parts:
-        cells = sum(map(_cells, [*block, part]))
-        full = len(block) == RUNS_OF_A_PROCESS or cells > OF_A_PROCESS
-        if block and (full or part.run.draft or block[-1].run.draft):
-            yield block
-            block = []
-        block.append(part)
-    if block:
-        yield block

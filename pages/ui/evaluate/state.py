@@ -259,16 +259,28 @@ def question(opened: OpenedWeights) -> dict[str, Any] | None:  # Any: plain JSON
         return None
     image_size = size(opened)
     group = opened.file.group(str(value("group")))
+    trained_here = isinstance(opened.spec, TrainConfig)
+    # The folder whose pictures may say in which size a network is shown them
+    dropped = pictures("data_root")
+    root = str(dropped.folder) if dropped else (value("data_root") or "").strip()
+    stated = stated_side(opened.file) or (chosen == ONNX and _candidate_size(opened))
+    size_is_given = trained_here or stated or st.session_state[CHANGED]
+    folder = root if value("data") == "folder" and root and not size_is_given else None
+    if folder is not None and dropped is None:
+        try:
+            check_folder(folder)
+        except UsageError:
+            folder = None  # said at the button
     return {
         "tensors": [[tensor.name, list(tensor.shape), tensor.dtype] for tensor in group.tensors],
         "model": chosen,
         "n_outputs": value("n_outputs"),
         "channels": value("channels"),
         "size": None if image_size is None else list(image_size),
-        "folder": _folder(opened),
+        "folder": folder,
         "data": _shown_for(opened),
         "file": opened.file.name,
-        "trained_here": isinstance(opened.spec, TrainConfig),
+        "trained_here": trained_here,
         **({"weights": str(opened.path(group))} if chosen == ONNX else {}),
         "bytes": chosen == ONNX and opened.file.hints.get("input_type") == "uint8",
     }
@@ -277,23 +289,6 @@ def question(opened: OpenedWeights) -> dict[str, Any] | None:  # Any: plain JSON
 def _shown_for(opened: OpenedWeights) -> str:
     """Return the data that a network was trained on where Candor did, else those to be shown it."""
     return opened.spec.data if isinstance(opened.spec, TrainConfig) else str(value("data"))
-
-
-def _folder(opened: OpenedWeights) -> str | None:
-    """Return the folder whose pictures may say in which size a network is shown them."""
-    dropped = pictures("data_root")
-    root = str(dropped.folder) if dropped else (value("data_root") or "").strip()
-    trained_here = isinstance(opened.spec, TrainConfig)
-    stated = stated_side(opened.file) or (model() == ONNX and _candidate_size(opened))
-    size_is_given = trained_here or stated or st.session_state[CHANGED]
-    if value("data") != "folder" or not root or size_is_given:
-        return None
-    try:
-        if dropped is None:
-            check_folder(root)
-    except UsageError:
-        return None  # said at the button
-    return root
 
 
 def sets() -> tuple[OutsideSet, ...]:

@@ -90,7 +90,19 @@ def beside(filters: Filters) -> list[cache.Run]:
     names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
     names |= {row.id: row.name for row in cache.openable(LISTED) if row.task == "multiclass"}
     names = state.distinct_names(names)
-    chosen = [run_id for run_id in _chosen(filters) if run_id in names][:MOST]
+    # The runs that the link names, were chosen, or are open; else the story's sample
+    remembered: Sequence[str] | None = st.session_state.get("set.own")
+    run_ids: Sequence[str] = [FIRST_RUN] if filters.data == FIRST_DATA else []
+    if linked := st.query_params.get("own"):
+        run_ids = linked.split(",")
+    elif remembered is not None:
+        run_ids = remembered
+    else:
+        with suppress(LibraryError):
+            current = state.current_run()
+            if current is not None and comparable(current.task):
+                run_ids = [current.id]
+    chosen = [run_id for run_id in run_ids if run_id in names][:MOST]
     st.session_state["widget.own"] = chosen
     st.multiselect(
         "Your runs beside",
@@ -103,17 +115,3 @@ def beside(filters: Filters) -> list[cache.Run]:
         width=2 * WIDTH,
     )
     return [run for run in map(cache.find_or_none, chosen) if run is not None]
-
-
-def _chosen(filters: Filters) -> Sequence[str]:
-    """Return the runs that the link names, were chosen, or are open; else the story's sample."""
-    if linked := st.query_params.get("own"):
-        return linked.split(",")
-    remembered: Sequence[str] | None = st.session_state.get("set.own")
-    if remembered is not None:
-        return remembered
-    with suppress(LibraryError):
-        current = state.current_run()
-        if current is not None and comparable(current.task):
-            return [current.id]
-    return [FIRST_RUN] if filters.data == FIRST_DATA else []

@@ -300,32 +300,26 @@ def _threshold(source: ClinicSource, statistics: OneFinding, choice: FindingChoi
     _cases(choice, statistics, at / 100)
     widgets.scores("At a threshold", at_threshold.table.heads, at_threshold.table.written())
     widgets.save(at_threshold.table.file, "threshold", "Threshold, CSV")
-    _reader(choice, statistics, at / 100)
-    return at_threshold
-
-
-def _reader(choice: FindingChoice, statistics: OneFinding, threshold: float) -> None:
-    """Draw a person's reads of the same films next to the model, where a table holds some."""
+    # A person's reads of the same films next to the model, where a table holds some
     matched, rows = _matched(choice.run, choice.split), choice.shown_rows()
     columns = {} if matched is None else matched.columns
-    found = {name: use.reads([cells[row] for row in rows]) for name, cells in columns.items()}
-    readers = {name: calls for name, calls in found.items() if calls is not None}
-    if not readers:
-        return
-    widgets.title("A reader of the same films", "yes or no, from your table")
-    name = st.selectbox(
-        "Reads",
-        list(readers),
-        index=None,
-        placeholder="Choose a column",
-        key=f"clinic.reader.{INTAKE.drops}",
-        width=260,
-    )
-    if name is None:
-        return
-    table = use.reader_table(statistics, threshold, readers[name])
-    widgets.scores("Model and reader", table.heads, table.written())
-    widgets.save(table.file, "reader", "Reader, CSV")
+    reads = {name: use.reads([cells[row] for row in rows]) for name, cells in columns.items()}
+    readers = {name: calls for name, calls in reads.items() if calls is not None}
+    if readers:
+        widgets.title("A reader of the same films", "yes or no, from your table")
+        column = st.selectbox(
+            "Reads",
+            list(readers),
+            index=None,
+            placeholder="Choose a column",
+            key=f"clinic.reader.{INTAKE.drops}",
+            width=260,
+        )
+        if column is not None:
+            table = use.reader_table(statistics, at / 100, readers[column])
+            widgets.scores("Model and reader", table.heads, table.written())
+            widgets.save(table.file, "reader", "Reader, CSV")
+    return at_threshold
 
 
 @frame.fragment

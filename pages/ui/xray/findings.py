@@ -10,7 +10,6 @@ from core.screens.kit.records import Table
 from core.screens.xray import findings
 from core.screens.xray.findings import (
     TITLE,
-    FindingsView,
     findings_view,
     order,
     plain_findings_view,
@@ -57,7 +56,24 @@ def draw(run: cache.Run) -> None:
         widgets.strip(view.numbers)
         grouped = NoticeCode.GROUPED  # the sentence says it, of films
         frame.notices(tuple(n for n in statistics.audit.notices if n.code != grouped))
-    _small(view)
+    if view.small:
+        widgets.headed(TITLE, view.together.explanation, view.together)
+        with st.container(horizontal=True, gap="small", key="clinic_small"):
+            for diagram in view.small:
+                with st.container(
+                    key=f"clinic_small.{diagram.index}", width=SMALL_WIDTH, gap="xxsmall"
+                ):
+                    st.button(
+                        f"**{esc(diagram.name)}** {diagram.note}",
+                        type="tertiary",
+                        key=f"clinic.open.{diagram.index}",
+                        help="Show this finding alone",
+                        on_click=shared.open_finding,
+                        args=(diagram.index,),
+                    )
+                    widgets.figure(diagram.card, titled=False)
+        widgets.key(DOTS)
+        widgets.caption(view.legend)
     hint = "" if state.plain() else "click a name above, or choose one here, to see it alone"
     widgets.title("Every finding", hint)
     st.selectbox(
@@ -121,28 +137,6 @@ def _temperatures(
 
 def _fit() -> None:
     st.session_state[f"set.{FITTED}"] = st.query_params[FITTED] = "yes"
-
-
-def _small(view: FindingsView) -> None:
-    if not view.small:
-        return
-    widgets.headed(TITLE, view.together.explanation, view.together)
-    with st.container(horizontal=True, gap="small", key="clinic_small"):
-        for diagram in view.small:
-            with st.container(
-                key=f"clinic_small.{diagram.index}", width=SMALL_WIDTH, gap="xxsmall"
-            ):
-                st.button(
-                    f"**{esc(diagram.name)}** {diagram.note}",
-                    type="tertiary",
-                    key=f"clinic.open.{diagram.index}",
-                    help="Show this finding alone",
-                    on_click=shared.open_finding,
-                    args=(diagram.index,),
-                )
-                widgets.figure(diagram.card, titled=False)
-    widgets.key(DOTS)
-    widgets.caption(view.legend)
 
 
 def _chosen() -> None:

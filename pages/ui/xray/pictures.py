@@ -232,9 +232,18 @@ def _picture(
         return picture(result=result)
     if heat.blank(mapped.maps[index]):
         return picture(result=mapped, why_not=words.BLANK)
-    top = _top(film, mapped, index, scale)
-    if top is None:
-        return picture(result=mapped)
+    # The end of the scale: of this map, of those of all findings, or of other films
+    if scale == words.OWN:
+        top = heat.top_of([mapped.maps[index]])
+    elif scale == words.FINDINGS:
+        top = heat.top_of(mapped.maps.values())
+    else:
+        slot, question = f"xray.scale.{mapped.model.id}", films_question(film, mapped, index)
+        text = "Analysing the other films for a common scale."
+        answer = inference.query(slot, SALIENCY_BATCH, question, text, patient=True).wait()
+        if answer is None:
+            return picture(result=mapped)
+        top = heat.top_of(answer.arrays["maps"])
     saliency = Saliency(mapped.maps[index], mapped.frame, top)
     focus = words.focus(saliency.coarse, saliency.frame, [mark.box for mark in marks])
     return picture(result=mapped, scene=_scene(film, saliency, settings, marks), focus=focus)
@@ -267,18 +276,6 @@ def _scene(
         marks=marks,
         tag=TAG if film.synthetic else "",
     )
-
-
-def _top(film: FilmEntry, result: FilmResult, index: int, scale: str) -> float | None:
-    """Return the end of the scale; None while other films are awaited."""
-    if scale == words.OWN:
-        return heat.top_of([result.maps[index]])
-    if scale == words.FINDINGS:
-        return heat.top_of(result.maps.values())
-    slot, question = f"xray.scale.{result.model.id}", films_question(film, result, index)
-    text = "Analysing the other films for a common scale."
-    answer = inference.query(slot, SALIENCY_BATCH, question, text, patient=True).wait()
-    return None if answer is None else heat.top_of(answer.arrays["maps"])
 
 
 def films_question(
