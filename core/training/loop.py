@@ -390,8 +390,8 @@ def _epoch(
     fewest = 2 * fabric.world_size
     batches = batched(order, config.batch_size, config.last_batch, fewest)
     own = [share(fabric, rows) for rows in batches]  # of this rank
-    stored = data.train.inputs(own, fabric.device)
-    for rows, images in zip(batches, stored, strict=True):
+    # Nothing else holds what decodes ahead: it ends with the loop, however that ends.
+    for rows, images in zip(batches, data.train.inputs(own, fabric.device), strict=True):
         for group in parts.optimizer.param_groups:
             group["lr"] = parts.lr(sums.n_steps / len(batches)) * group.get("times", 1.0)
         eager = parts.compiled and len(rows) != len(batches[0])  # another size is compiled anew
