@@ -295,13 +295,10 @@ def table_of(tree: object) -> JsonTable | None:
         inner = next(iter(tree.values()))
         same = all(row.keys() == inner.keys() for row in tree.values())
         outer_counts, inner_counts = _count(tree), _count(inner)
-        # Some cells may be lists of plain values, where keys number the rows and name no parts.
-        values = [cell for row in tree.values() for cell in row.values()]
-        lists = [cell for cell in values if isinstance(cell, list)]
-        nested: list[object] = [cell for cell in values if isinstance(cell, dict)]
-        nested += [item for cell in lists for item in cell if isinstance(item, list | dict)]
-        unnumbered = not outer_counts and not inner_counts
-        if nested or len(lists) == len(values) or (lists and unnumbered):
+        lists = outer_counts or inner_counts
+        if not all(_is_cell(cell, lists=lists) for row in tree.values() for cell in row.values()):
+            return None
+        if all(isinstance(cell, list) for row in tree.values() for cell in row.values()):
             return None
         by_column, notices = _by_column(tree, outer_counts, inner_counts) if same else (False, ())
         if by_column:
@@ -350,6 +347,13 @@ def _indexed(cells: Cells, index: Sequence[object]) -> Cells:
 
 def _count(keys: Iterable[str]) -> bool:
     return all(COUNTING.fullmatch(key) for key in keys)
+
+
+def _is_cell(cell: object, *, lists: bool) -> bool:
+    """Whether a value is a cell; lists are, where keys number the rows and name no parts."""
+    if isinstance(cell, list):
+        return lists and not any(isinstance(item, list | dict) for item in cell)
+    return not isinstance(cell, dict)
 
 
 def _by_column(

@@ -248,12 +248,14 @@ def _id_columns(
                     pairs.append((name == own, share, name, own))
         if pairs:
             return max(pairs)[2:]
-    known_ids = set() if part.ids is None else {_plain(i) for i in part.ids.tolist()}
-    matched = options.in_order or any(  # to a column that holds nearly all of them
-        len(known_ids & {_plain(v) for v in id_text(column).tolist()}) > 0.5 * len(known_ids)
-        for column in other.entries.values()
-        if column.ndim == 1
-    )
+    matched = options.in_order
+    if not matched and part.ids is not None:  # to a column that holds nearly all of them
+        known_ids = {_plain(i) for i in part.ids.tolist()}
+        matched = any(
+            len(known_ids & {_plain(v) for v in id_text(column).tolist()}) > 0.5 * len(known_ids)
+            for column in other.entries.values()
+            if column.ndim == 1
+        )
     if not matched:
         # Names of rows that were rounded: several rows share one where the scores have none.
         for name, entry in other.entries.items():

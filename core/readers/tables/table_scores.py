@@ -171,10 +171,11 @@ def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> 
     stated = ""  # the class that a single column is of, by its name or by the answers
     if single and columns.contents.headed:
         stated, answers = stated_word(scores[0]), columns.of(Role.PREDICTED)
-        truth = id_text(columns.entries[labels[0]]).tolist() if len(labels) == 1 else []
-        if answers and truth and class_at(stated, sorted(set(truth))) is None:
-            upper = upper_answer(columns.entries[scores[0]], columns.entries[answers[0]])
-            stated = upper or stated
+        if answers and len(labels) == 1:
+            truth = sorted(set(id_text(columns.entries[labels[0]]).tolist()))
+            if class_at(stated, truth) is None:
+                upper = upper_answer(columns.entries[scores[0]], columns.entries[answers[0]])
+                stated = upper or stated
     return replace(
         base,
         scores=matrix,
