@@ -1,5 +1,6 @@
 """What a busy browser sends late of a part of a page undoes nothing, and what is gone goes."""
 
+from threading import current_thread
 from types import SimpleNamespace
 
 import pytest
@@ -9,9 +10,11 @@ from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.pages_manager import PagesManager
-from streamlit.runtime.scriptrunner import add_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequests, ScriptRequestType
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
+from streamlit.runtime.scriptrunner_utils.script_run_context_attr import (
+    SCRIPT_RUN_CONTEXT_ATTR_NAME,
+)
 from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.testing.v1 import AppTest
 
@@ -83,20 +86,25 @@ def test_what_a_part_of_the_page_before_asks_for_is_dropped(context, monkeypatch
     assert asked == ([state] if runs else [])
 
 
-def test_a_part_that_is_gone_leaves_another_that_is_asked_for_in_peace(context):
-    add_script_run_ctx(ctx=context)
-    context.fragment_storage.register("there", lambda: 1)
-    context.reset(LINK, PAGE, ["gone", "there"])
+@pytest.fixture
+def here(context, monkeypatch):
+    """The session, as that of this thread while the test runs."""
+    monkeypatch.setattr(current_thread(), SCRIPT_RUN_CONTEXT_ATTR_NAME, context, raising=False)
+    return context
+
+
+def test_a_part_that_is_gone_leaves_another_that_is_asked_for_in_peace(here):
+    here.fragment_storage.register("there", lambda: 1)
+    here.reset(LINK, PAGE, ["gone", "there"])
     with pytest.raises(FragmentStorageKeyError):
-        context.fragment_storage.lookup("gone")
+        here.fragment_storage.lookup("gone")
 
 
-def test_a_page_is_drawn_anew_where_the_part_that_is_asked_for_was_left_out(context):
-    add_script_run_ctx(ctx=context)
-    context.fragment_storage.register("there", lambda: 1)
-    assert context.fragment_storage.lookup("there")() == 1
-    context.fragment_storage.lookup("gone")
-    asked = context.script_requests.on_scriptrunner_ready()
+def test_a_page_is_drawn_anew_where_the_part_that_is_asked_for_was_left_out(here):
+    here.fragment_storage.register("there", lambda: 1)
+    assert here.fragment_storage.lookup("there")() == 1
+    here.fragment_storage.lookup("gone")
+    asked = here.script_requests.on_scriptrunner_ready()
     assert asked.type is ScriptRequestType.RERUN
     assert (asked.rerun_data.query_string, asked.rerun_data.page_script_hash) == (LINK, PAGE)
     assert not asked.rerun_data.fragment_id_queue
