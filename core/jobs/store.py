@@ -303,7 +303,8 @@ class JobStore:
         for job in (read_job(row) for (row,) in live):
             latest = self._latest(job)
             if latest is not job:
-                self._write(connection, job, **_changes(latest))
+                ended = ("state", "ended", "exit_code", "failure", "run")
+                self._write(connection, job, **{name: getattr(latest, name) for name in ended})
 
     def _take_in(self, connection: sqlite3.Connection) -> int:
         """Read every folder's copy; a folder without one that can be read is nobody's job."""
@@ -391,12 +392,6 @@ def _put(connection: sqlite3.Connection, job: Job) -> None:
 
 def _padded(job: Job) -> str:
     return json.dumps(codec.to_json(job)).ljust(ROOM)
-
-
-def _changes(job: Job) -> dict[str, object]:
-    """Return what a transition to the end of a job changes."""
-    names = ("state", "ended", "exit_code", "failure", "run")
-    return {name: getattr(job, name) for name in names}
 
 
 def _not_again(job: Job, folder: Path) -> Job:

@@ -257,6 +257,12 @@ def read_predictions(
         arrays = {
             name: copied_unless_large(array) for name, array in mapped(run / entry.file).items()
         }
+        row_ids: tuple[str, ...] = ()
+        if entry.row_ids:
+            coded, offsets = arrays["ids"].tobytes(), arrays["id_offsets"].tolist()
+            row_ids = tuple(
+                coded[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(offsets)
+            )
         predictions = Predictions(
             task=Task(manifest.task),
             kind=ScoreKind(manifest.scores),
@@ -264,7 +270,7 @@ def read_predictions(
             labels=arrays["labels"],
             class_names=manifest.class_names,
             predicted=arrays.get("predicted"),
-            row_ids=_ids(arrays) if entry.row_ids else (),
+            row_ids=row_ids,
             renormalise=entry.renormalise,
             labelled=entry.role != "ood",
             groups=Groups(entry.groups, arrays["groups"]) if entry.groups else None,
@@ -329,11 +335,6 @@ def _id_arrays(row_ids: tuple[str, ...]) -> Arrays:
     """Return ids as UTF-8 bytes end to end and where each begins; lone surrogates survive."""
     ids, offsets = texts_as_arrays(row_ids)
     return {"ids": ids, "id_offsets": offsets}
-
-
-def _ids(arrays: Arrays) -> tuple[str, ...]:
-    coded, offsets = arrays["ids"].tobytes(), arrays["id_offsets"].tolist()
-    return tuple(coded[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(offsets))
 
 
 def unknown(run_id: str) -> LibraryError:

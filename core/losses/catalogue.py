@@ -66,11 +66,6 @@ _KUMAR_WEIGHTS: Final = {
 }
 
 
-def _focal(gamma: float) -> Preset:
-    source = "Mukhoti et al. 2020, section 5" if gamma <= 3 else "Komisarenko and Kull 2024, 5.1"
-    return Preset(f"γ = {gamma:g}", {"gamma": gamma}, source)
-
-
 PRESETS: Final[dict[str, dict[str, Preset]]] = {
     "ls": {"paper": Preset("ε = 0.05", {"smoothing": 0.05}, "Ghosh et al. 2022, section 6")},
     "mmce": _KUMAR_WEIGHTS,
@@ -82,7 +77,14 @@ PRESETS: Final[dict[str, dict[str, Preset]]] = {
             "Mukhoti et al. 2020, released code",
         ),
     },
-    "focal": {f"gamma_{gamma}": _focal(float(gamma)) for gamma in (1, 2, 3, 5, 7)},
+    "focal": {
+        f"gamma_{gamma}": Preset(
+            f"γ = {gamma}",
+            {"gamma": float(gamma)},
+            "Mukhoti et al. 2020, section 5" if gamma <= 3 else "Komisarenko and Kull 2024, 5.1",
+        )
+        for gamma in (1, 2, 3, 5, 7)
+    },
     "calfocal": {
         f"lambda_{rate}": Preset(
             f"λ = {rate}", {"lambda": float(rate)}, "Ghosh et al. 2022, section 5.1"

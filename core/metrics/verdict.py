@@ -137,7 +137,9 @@ def verdict(
     slope_off = _slope_off(test) and (answers or not _alternate(ends))
     spread = MixedReading.TOO_EXTREME if test.too_extreme else MixedReading.TOO_MODERATE
     rising = rises(spread, falls=test.fit is not None and falls(test.fit.high))
-    by_class = _both_signs(test)
+    # the answers furthest off on each side, where both sides matter
+    both = len(test.furthest) > 1 and (test.two_classes or not test.rarer_side < OTHER_SIDE)
+    by_class = test.furthest if both else ()
     if test.p_value > FALSE_ALARMS:
         code, opening = _within_chance(gap, error, test, event, grouped=grouped)
     elif test.small is not None and not ends:
@@ -215,13 +217,6 @@ def _alternate(ends: tuple[MixedEnd, ...]) -> bool:
     """Whether decided bins change sides more than once from the lowest claim to the highest."""
     sides = [over for _, over in sorted((low, end.over) for end in ends for low, _ in end.spans)]
     return sum(one != other for one, other in pairwise(sides)) > 1
-
-
-def _both_signs(test: NullTest) -> tuple[ClassCell, ...]:
-    """Return the answers furthest off on each side, where both sides matter; else nothing."""
-    if len(test.furthest) < 2 or (not test.two_classes and test.rarer_side < OTHER_SIDE):
-        return ()
-    return test.furthest
 
 
 def _evidence(test: NullTest, *, slope_off: bool) -> tuple[Evidence, ...]:

@@ -3,7 +3,7 @@
 import csv
 import io
 
-from core.screens.kit.records import Cell, Table
+from core.screens.kit.records import Table
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -17,7 +17,8 @@ def csv_text(table: Table) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([column.key for column in table.columns])
-    writer.writerows([[_cell(cell) for cell in row] for row in table.rows])
+    rows = ([guarded(c) if isinstance(c, str) else c for c in row] for row in table.rows)
+    writer.writerows(rows)
     return out.getvalue()
 
 
@@ -25,9 +26,3 @@ def guarded(text: str) -> str:
     """Return text with an apostrophe in front where a spreadsheet would evaluate it."""
     risky = text.startswith(FORMULA_STARTS) or text.lstrip().startswith(FORMULA_STARTS)
     return f"'{text}" if risky else text
-
-
-def _cell(cell: Cell) -> str:
-    if cell is None:
-        return ""
-    return guarded(cell) if isinstance(cell, str) else repr(cell)

@@ -531,7 +531,9 @@ def calibrated_splits(
     kind = ScoreKind.SIGMOID if task is Task.MULTILABEL else ScoreKind.PROBABILITIES
     if task is Task.TOP_LABEL:
         kind, scores = ScoreKind.CONFIDENCE, {name: p[:, 1] for name, p in scores.items()}
-    elif any(_lost(p, task) for p in scores.values()):
+    elif any(  # float64 made the probability of something 0 that may not be
+        not p.all() or (task is Task.MULTILABEL and (p == 1.0).any()) for p in scores.values()
+    ):
         logs = {name: _by_parts(partial(_as_logits, calibrator), z) for name, z in logits.items()}
         if all(np.isfinite(split_logits).all() for split_logits in logs.values()):
             scores, kind = logs, ScoreKind.LOGITS
@@ -623,11 +625,6 @@ def _by_parts(calibrate: Calibrate, logits: npt.NDArray[np.floating]) -> Float:
     for start, end in pairwise(ends.tolist()):
         out[start:end] = calibrate(logits[start:end])
     return out
-
-
-def _lost(p: Float, task: Task) -> bool:
-    """Whether float64 made the probability of something 0 that may not be."""
-    return not p.all() or (task is Task.MULTILABEL and bool((p == 1.0).any()))
 
 
 def _as_logits(calibrator: Fittable, logits: npt.NDArray[np.floating]) -> Float:

@@ -314,7 +314,8 @@ class TrainConfig:
         fields.check(self)
         if task not in entry.tasks:
             what = f"{entry.label} cannot train {task} data such as {self.data}"
-            raise UsageError("SETTING", what, f"use a loss for {task}: {_fitting(task)}")
+            fitting = ", ".join(name for name, other in LOSSES.items() if task in other.tasks)
+            raise UsageError("SETTING", what, f"use a loss for {task}: {fitting}")
 
     @property
     def of_texts(self) -> bool:
@@ -412,10 +413,6 @@ def from_json(data: object) -> TrainConfig:
         if key in recipe and isinstance(data.get(key), dict):
             merged[key] = {**recipe[key], **data[key]}
     return codec.read(TrainConfig, merged)
-
-
-def _fitting(task: str) -> str:
-    return ", ".join(name for name, entry in LOSSES.items() if task in entry.tasks)
 
 
 HEAVY: Final = 1.0  # weight of the distance in FCL from which its first steps overshoot

@@ -350,7 +350,10 @@ def train(
                 keeps = 4 * logits.numel() * config.epochs <= VALIDATION_BYTES
                 folder.record(epoch, logits.float().cpu().numpy() if keeps else None)
                 rows = "texts" if config.of_texts else "images"
-                LOG.info(_line(parts.epoch, config.epochs, epoch.metrics, rows))
+                named = ("val_error", "val_nll", "val_ece")
+                scores = ", ".join(f"{name} {epoch.metrics[name]:.4f}" for name in named)
+                speed = f"{epoch.metrics['images_per_second']:.0f} {rows}/s"
+                LOG.info(f"epoch {parts.epoch} of {config.epochs}: {scores}, {speed}")
             late = seconds is not None and time.monotonic() - began >= seconds
             # ranks end together, as the first does
             late = parts.fabric.broadcast(late or progress.is_asked(folder.path))
@@ -559,13 +562,6 @@ def _bins(epoch: int, updates: list[EpochUpdate], p_true: Float) -> list[dict[st
             for b in range(n_bins)
         ]
     return rows
-
-
-def _line(done: int, n_epochs: int, metrics: dict[str, float], rows: str) -> str:
-    scores = ", ".join(
-        f"{name} {metrics[name]:.4f}" for name in ("val_error", "val_nll", "val_ece")
-    )
-    return f"epoch {done} of {n_epochs}: {scores}, {metrics['images_per_second']:.0f} {rows}/s"
 
 
 def _value(number: float) -> float | None:

@@ -112,18 +112,16 @@ def submit(home: Path, jobs: Sequence[Job]) -> list[str]:
     try:
         number = executor._submit_command(text).job_id
     except (OSError, FailedJobError, FailedSubmissionError) as error:
+        # what sbatch said, of all that submitit says of it
+        output = str(error)
+        lines = [line.partition("error: ")[2] for line in output.splitlines() if "error: " in line]
+        why = "; ".join(lines)[:300] or output.strip().rpartition("\n")[2][:300]
         raise LibraryError(
             "CLUSTER",
-            f"SLURM did not take the job ({_reason(str(error))}); nothing was queued",
+            f"SLURM did not take the job ({why}); nothing was queued",
             "correct partition, GPUs, nodes, memory or time, or try again",
         ) from error
     return [f"{number}_{n}" for n in range(len(jobs))] if len(jobs) > 1 else [number]
-
-
-def _reason(text: str) -> str:
-    """Return what sbatch said, of all that submitit says of it."""
-    lines = [line.partition("error: ")[2] for line in text.splitlines() if "error: " in line]
-    return "; ".join(lines)[:300] or text.strip().rpartition("\n")[2][:300]
 
 
 def states() -> Mapping[str, Seen] | None:

@@ -273,7 +273,10 @@ def _heads(
     texts, shapes = [], []
     values = dict(zip(place.bins, _alike(now[list(place.bins)]), strict=True))
     for j, b in enumerate(place.bins):
-        shapes.append(_upright(float(spread.x(j, np.asarray(epoch))), theme))
+        x = float(spread.x(j, np.asarray(epoch)))
+        line = {"color": theme.quiet, "width": 1.2}
+        upright = {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1}
+        shapes.append({**upright, "line": line})
         if b == place.of:
             behind = {
                 "type": "rect",
@@ -297,11 +300,6 @@ def _alike(values: Float) -> list[str]:
     largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
     form = "z.2f" if largest < 10 else "z.1f" if largest < 100 else "z.0e"  # no -0
     return [f"{value:{form}}".replace("-", MINUS) for value in values.tolist()]
-
-
-def _upright(x: float, theme: Theme) -> Settings:
-    line = {"color": theme.quiet, "width": 1.2}
-    return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": line}
 
 
 def _word(x: float, side: str, text: str, colour: str) -> Settings:

@@ -56,12 +56,10 @@ def _decimals(value: float, low: Ends, high: Ends) -> tuple[str, str]:
 
 
 def _change(value: float, low: Ends, high: Ends) -> tuple[str, str]:
-    text, start, end = (_signed(number, value, low, high) for number in (value, low, high))
+    text, start, end = (
+        _with_sign(number, three(number, value, low, high)) for number in (value, low, high)
+    )
     return text, f"{start} to {end}" if known(low) else ""
-
-
-def _signed(number: float | None, *others: float | None) -> str:
-    return _with_sign(number, three(number, *others))
 
 
 def _with_sign(number: float | None, text: str) -> str:

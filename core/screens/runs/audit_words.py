@@ -60,10 +60,13 @@ def sentence(job: Job, place: str, audit: Json | None, *, paused: bool, plain: b
 def tiles(job: Job, progress: Progress | None, audit: Json | None) -> tuple[Tile, ...]:
     """Return the numbers of a job: what it holds, or what it found."""
     if audit is not None:
+        # of two classes there are two kinds of ECE: that which the verdict is of
+        of_answers = "event" in audit and audit["verdict"]["of"] == "answer"
+        shown = ("accuracy", "ece_answer" if of_answers else "ece")
         took = duration((job.ended or 0) - job.started) if job.started else MISSING
         return (
             Tile("Rows", count(audit["n"])),
-            *(_score(audit, key) for key in ("accuracy", _error(audit)) if key in audit["metrics"]),
+            *(_score(audit, key) for key in shown if key in audit["metrics"]),
             Tile("Took", took, help=HELP["took"]),
         )
     if progress is None or job.state.ended:
@@ -72,11 +75,6 @@ def tiles(job: Job, progress: Progress | None, audit: Json | None) -> tuple[Tile
         Tile("Time so far", duration(progress.seconds)),
         Tile("Memory", memory(progress.memory), help=HELP["memory"]),
     )
-
-
-def _error(audit: Json) -> str:
-    """Return the key of the ECE that the verdict is of; of two classes there are two."""
-    return "ece_answer" if "event" in audit and audit["verdict"]["of"] == "answer" else "ece"
 
 
 def _score(audit: Json, key: str) -> Tile:
