@@ -6,6 +6,7 @@ from hashlib import blake2b
 import numpy as np
 import pytest
 
+from core.arrays import row_chunks
 from core.errors import Refused
 from core.predictions import Groups, Predictions, ScoreKind, Task, Votes, Weights
 
@@ -47,7 +48,7 @@ def test_many_chunks_equal_one(monkeypatch):
     scores, labels = rng.normal(size=(101, 7)), rng.integers(0, 7, 101)
     whole = multiclass(scores, labels)
     expected = whole.rows
-    monkeypatch.setattr("core.arrays.CHUNK_BYTES", 8 * 7 * 3)
+    monkeypatch.setattr(row_chunks, "__defaults__", (8 * 7 * 3,))
     got = multiclass(scores, labels)
     np.testing.assert_allclose(got.rows.log_p_true, expected.log_p_true, rtol=1e-15)
     np.testing.assert_allclose(got.rows.brier, expected.brier, rtol=1e-14)

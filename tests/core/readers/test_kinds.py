@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from core import codec
+from core.arrays import row_chunks
 from core.errors import Refused, UsageError
 from core.predictions import ScoreKind
 from core.readers.formats.contents import FileBytes
@@ -110,7 +111,7 @@ def test_sums_may_miss_one_by_the_digits_that_were_kept(digits: int) -> None:
 
 def test_places_are_right_beyond_the_first_block_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     many = 300
-    monkeypatch.setattr("core.arrays.CHUNK_BYTES", 8 * made.K * 70)  # rows of one block
+    monkeypatch.setattr(row_chunks, "__defaults__", (8 * made.K * 70,))  # 70 rows a block
     scores = np.full((many, made.K), 0.25)
     labels = np.zeros(many, np.int8)
 
