@@ -118,9 +118,9 @@ class GroupResamples(Resamples):
         bins = GroupCells.of(self.ranked, self.cuts[coarse])
         own = sums(self.ranked, self.cuts[coarse])
         weight, squares = (np.bincount(bins.cell, bins.rows**k, bins.n_cells) for k in (1, 2))
-        worth = weight**2 / np.maximum(squares, LEAST)
+        effective_groups = weight**2 / np.maximum(squares, LEAST)
         together = np.bincount(bins.group, bins.rows)
-        enough = worth >= CENTRED
+        enough = effective_groups >= CENTRED
         enough &= together.sum() ** 2 >= CENTRED * bins.n_cells * (together @ together)
         mean = np.where(enough, own.gap / np.maximum(own.count, LEAST), 0.0)
         scale = np.where(enough, 1.0 / np.sqrt(centring_left(bins)), 1.0)

@@ -243,8 +243,8 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
     pair = run.draws[:rounds], reference.draws[:rounds]
     wide = run.units.wide(level)
     if run.metric in BIASED:
-        apart = pair[0] - pair[1]
-        low, high = _hull(value, apart - apart.mean() + value, level, wide)
+        differences = pair[0] - pair[1]
+        low, high = _hull(value, differences - differences.mean() + value, level, wide)
         low = max(low, -reference.value - _reach(reference, level)[1])
         high = min(high, run.value + _reach(run, level)[1])
         low_truth, high_truth = _in_truth(run, reference, pair, level)

@@ -179,18 +179,18 @@ def _verdict(verdict: Verdict) -> Json:
     if verdict.p_value is not None:
         out["evidence"] = []
         for item in verdict.evidence:  # the size of a gap is the direction
-            found: Json = {"statistic": item.statistic}
+            evidence: Json = {"statistic": item.statistic}
             if item.value is not None:
-                found["value"] = _number(item.value)
+                evidence["value"] = _number(item.value)
                 if item.statistic == Statistic.SLOPE:
-                    found |= {
+                    evidence |= {
                         "low": _number(item.low),
                         "high": _number(item.high),
                         "level": SETTLED,
                     }
                 else:
-                    found["q95"] = _number(item.q95)
-            out["evidence"].append(found)
+                    evidence["q95"] = _number(item.q95)
+            out["evidence"].append(evidence)
     if verdict.small is not None:
         out["small"] = float(verdict.small)
     if verdict.classes:

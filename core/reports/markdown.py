@@ -47,9 +47,9 @@ def _chapter(chapter: Chapter) -> Iterator[str]:
         if section.numbers:
             lines = []
             for tile in section.numbers:
-                beside = "; ".join(filter(None, (tile.interval, tile.note)))
-                value, after = f"{tile.value} {tile.unit}".strip(), f" ({text(beside)})"
-                lines.append(f"- {text(tile.label)}: **{text(value)}**{after if beside else ''}")
+                detail = "; ".join(filter(None, (tile.interval, tile.note)))
+                value, after = f"{tile.value} {tile.unit}".strip(), f" ({text(detail)})"
+                lines.append(f"- {text(tile.label)}: **{text(value)}**{after if detail else ''}")
             yield "\n".join(lines)
         if section.icons is not None:
             weight = f"{text(section.icons.title)} ({text(section.icons.note)})"

@@ -195,8 +195,8 @@ def lookup(storage: MemoryFragmentStorage, key: str) -> Fragment:
         return _lookup(storage, key)
     except FragmentStorageKeyError:
         context = get_script_run_ctx()
-        asked = context.fragment_ids_this_run or () if context else ()
-        if any(storage.contains(part) for part in asked):  # perhaps by a click
+        requested = context.fragment_ids_this_run or () if context else ()
+        if any(storage.contains(part) for part in requested):  # perhaps by a click
             raise
         st.rerun()
 

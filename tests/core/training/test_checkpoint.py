@@ -133,16 +133,20 @@ def test_what_a_thread_cannot_write_is_raised_by_the_next_save_or_at_the_end(tmp
         assert (caught.value.code, names(tmp_path)) == ("DISK_FULL", ["epoch-00001.pt"])
 
 
+def started(mode: str, *folders: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*SAVER, mode, *map(str, folders)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
 @pytest.mark.parametrize("n_ranks", [1, 2])
 def test_what_was_kept_is_saved_at_sigterm_amid_a_step_that_never_ends(n_ranks, tmp_path):
     """Of two ranks the second alone gets the signal."""
     folders = [tmp_path / str(rank) for rank in range(n_ranks)]
-    with subprocess.Popen(
-        [*SAVER, "stuck", *map(str, folders)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    ) as process:
+    with started("stuck", *folders) as process:
         printed = [process.stdout.readline() for _ in range(2 * n_ranks - 1)]
         pids = [process.pid, *(int(line) for line in printed if line != b"kept\n")]
         assert [names(folder) for folder in folders] == [["epoch-00001.pt"]] * n_ranks
@@ -158,12 +162,7 @@ def test_what_was_kept_is_saved_at_sigterm_amid_a_step_that_never_ends(n_ranks, 
 
 
 def test_no_epoch_is_finished_while_the_last_one_is_saved_at_sigterm(tmp_path):
-    with subprocess.Popen(
-        [*SAVER, "keep", str(tmp_path)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    ) as process:
+    with started("keep", tmp_path) as process:
         printed = [int(process.stdout.readline()) for _ in range(3)]
         process.terminate()
         printed += map(int, process.stdout)
@@ -174,12 +173,7 @@ def test_no_epoch_is_finished_while_the_last_one_is_saved_at_sigterm(tmp_path):
 @pytest.mark.parametrize("writable", [True, False])
 def test_sigterm_after_another_signal_ends_it_whether_or_not_it_can_save(writable, tmp_path):
     folder, moved = tmp_path / "checkpoint", tmp_path / "moved"
-    with subprocess.Popen(
-        [*SAVER, "stuck", str(folder)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    ) as process:
+    with started("stuck", folder) as process:
         process.stdout.readline()
         if not writable:
             folder.rename(moved)
