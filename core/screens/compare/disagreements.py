@@ -29,16 +29,9 @@ class DisagreementView:
 
 
 def view(marks: Sequence[RunMark], runs: Sequence[Answers], labels: Int) -> DisagreementView:
-    """Return the rows on which runs disagree, the surest contradictions first.
+    """Return the rows on which runs, of the same N rows, disagree: the surest contradictions first.
 
-    Parameters
-    ----------
-    marks : sequence of RunMark
-        Of the runs, in their order.
-    runs : sequence of Answers
-        Of the same N rows; they may know other classes than those that occur.
-    labels : (N,) int64
-        Called as by the first run.
+    Runs may know other classes than those that occur; `labels`, (N,), are called as by the first.
     """
     total, rows = disagreements(runs, labels, LISTED)
     columns = (

@@ -54,14 +54,8 @@ class Curve:
 def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str) -> go.Figure:
     """Draw differences from a reference with their intervals, in the order given.
 
-    Parameters
-    ----------
-    rows : sequence of ForestRow
-        One a run; a tie is hollow and grey, the others wear their run's colour.
-    theme : Theme
-        Light or dark.
-    smaller, larger : str
-        What lies left and right of zero, for example ``smaller error``.
+    A tie is hollow and grey, others wear their run's colour; `smaller` and `larger` say what lies
+    left and right of zero.
     """
     marked, thin, top = list[tuple[ForestRow, RunMark, float]](), [], -0.5
     for row in rows:
@@ -243,13 +237,7 @@ def gap_curves(
 def add_letters(figure: go.Figure, ends: Sequence[tuple[RunMark, float]], theme: Theme) -> None:
     """Put the letters of curves right of the plot, at their last heights where there is room.
 
-    Parameters
-    ----------
-    figure : Figure
-        With the range of its y axis, its height and its margins set.
-    ends : sequence of (RunMark, float)
-        Of each curve, and where it ends.
-    theme : Theme
+    The figure has the range of its y axis, its height and its margins.
     """
     low, high = figure.layout.yaxis.range
     margin = figure.layout.margin

@@ -92,18 +92,9 @@ def sweep_card(
     metric: str,
     marks: Mapping[str, RunMark] | None = None,
 ) -> FigureCard | None:
-    """Return a metric against a setting; None where no run has both.
+    """Return a metric, one of `PAIRED`, against a setting of `Trained.values`; None without both.
 
-    Parameters
-    ----------
-    names, runs, trained
-        Of the runs, in one order.
-    setting : str
-        A dotted name of `Trained.values`.
-    metric : str
-        One of `PAIRED`.
-    marks : mapping of str to RunMark, optional
-        The badges of runs, by their ids.
+    `marks` are the badges of runs, by their ids.
     """
     badges = marks or {}
     by_rest: dict[object, list[RecipePoint]] = {}

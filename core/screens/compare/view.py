@@ -159,21 +159,10 @@ def compare_view(
     metric: str,
     search: str = "",
 ) -> CompareView:
-    """Return the view of a comparison.
+    """Return the view of a comparison of runs, named in its order.
 
-    Parameters
-    ----------
-    names : sequence of NamedRun
-        What the runs are called, in the comparison's order.
-    runs : sequence of Compared
-        Their audits.
-    comparison : Comparison
-        Their differences from a reference.
-    metric : str
-        The one that ranks them and whose differences are drawn.
-    search : str
-        Part of the names of the runs that are listed; of more than FEW runs, the first of them
-        stand out in the figures.
+    By `metric` they are ranked and differ in the figure. `search` is part of the names of the runs
+    that are listed; of more than FEW runs, the first of them stand out in the figures.
     """
     pictured = _pictured(names, runs, comparison, metric, search)
     caption = _caption(runs, comparison, metric)

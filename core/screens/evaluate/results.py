@@ -81,18 +81,10 @@ PLAIN: Final = EvaluationWords(
 
 @dataclass(frozen=True, kw_only=True)
 class SplitResult:
-    """What was found on one split or set.
+    """What was found on one split or set, named as in the manifest of the run.
 
-    Attributes
-    ----------
-    split, role : str
-        As in the manifest of the run.
-    n : int
-    score : Score
-        Accuracy, or of many labels the mean AUROC; no value without labels.
-    ece : Score
-    confidence : float or None
-        Mean of what it states; None for many labels.
+    `score` is the accuracy, or of many labels the mean AUROC, without a value where there are no
+    labels; `confidence` the mean of what it states, None for many labels.
     """
 
     split: str
@@ -154,14 +146,8 @@ def line(split: str, role: str, predictions: Predictions) -> SplitResult:
 class Plausibility:
     """Whether an evaluation can be right: one part of the data, against chance and the papers.
 
-    Attributes
-    ----------
-    line : SplitResult
-    guessed : bool
-        Its score is within chance of guessing.
-    against, worst, papers : str
-        A sentence each; `worst` is of the shifted set with the fewest right answers, `papers` is
-        empty where none prints a number for this.
+    `guessed` says that its score is within chance of guessing. The others are a sentence each:
+    `worst` is of the shifted set with the fewest right answers, `papers` empty without numbers.
     """
 
     line: SplitResult
@@ -187,16 +173,8 @@ def judged(
 ) -> Plausibility | None:
     """Return the sanity line of an evaluation.
 
-    Parameters
-    ----------
-    config : EvaluationConfig
-    results : sequence of SplitResult
-    words : EvaluationWords
-    trained : mapping, optional
-        Config of the training that made the weights, as `compared` returns it: then the papers'
-        numbers are those of its loss.
-    class_names : sequence of str
-        Of the run: by them data that were once called ImageNet are known to be others.
+    With `trained`, the config of the training as `compared` returns it, the papers' numbers are
+    those of its loss. By `class_names` data that were once called ImageNet are known to be others.
     """
     named = {result.split: result for result in results if result.score.value is not None}
     judged_split = next((named[split] for split in ORDER if split in named), None)

@@ -28,20 +28,10 @@ UNKNOWN: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class ModelTrial:
-    """How a model did on a few images.
+    """How a model did on a few images, or of many labels answers.
 
-    Attributes
-    ----------
-    n : int
-        Images; of many labels, answers.
-    right, low, high : float
-        Share right and its interval.
-    chance : float
-        Of guessing; of many labels, of always giving each label's commoner answer.
-    advice : str
-        What to look at where it is no better than that.
-    few : str
-        What of the images does not show.
+    `right` is a share, `chance` that of guessing, or of always giving each label's commoner answer.
+    `advice` is what to look at where it is no better; `few` what of the images does not show.
     """
 
     n: int
@@ -74,16 +64,9 @@ def trial(
     *,
     even: float = 0.0,
 ) -> ModelTrial:
-    """Return how scores go with labels.
+    """Return how scores, (n, K), go with labels: (n,) classes, or (n, K) of 0 and 1.
 
-    Parameters
-    ----------
-    scores : (n, K) array
-    labels : (n,) array of classes, or (n, K) array of 0 and 1
-    names : sequence of str
-        Of the classes.
-    even : float
-        Score at which a label is as likely as not: 0 for logits, one half for probabilities.
+    At `even` a label is as likely as not: 0 for logits, one half for probabilities.
     """
     advice, few = UNKNOWN, ""
     if labels.ndim == 2:

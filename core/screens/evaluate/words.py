@@ -42,15 +42,8 @@ def sentence(
 ) -> Sentence:
     """Return the sentence of a job's page.
 
-    Parameters
-    ----------
-    job : Job
-    queue_state : str
-        Where it stands while it waits.
-    judged : Plausibility or None
-        Its sanity line, once it has succeeded and its run is there.
-    words : EvaluationWords
-    paused : bool
+    `queue_state` says where it stands while it waits; `judged` is its sanity line, once it has
+    succeeded and its run is there.
     """
     name = f"“{job.name}”"
     if judged is not None:

@@ -41,18 +41,14 @@ PLAIN_TERMS = GammaTerms("Round", "Group", "push", "in 100")
 
 @dataclass(frozen=True, eq=False)
 class HistoryGrid:
-    """A history as arrays of updates and bins.
+    """A history as arrays of U updates and B bins; columns as in `BinHistory`, (U, B).
 
     Attributes
     ----------
     epoch : (U,) int64, or float64 where gammas were updated within epochs
         How many were trained, from 1 where the history counts from 0; 2.85 is late in the third.
     update : (U,) int64
-        Number of each update, from 1 where the history has the first.
-    kept : BinHistory
-        The history itself.
-    lower, upper, count, confidence, accuracy, gap, gamma, train_confidence : (U, B)
-        As in `BinHistory`.
+        From 1 where the history has the first.
     """
 
     epoch: Int | Float

@@ -49,13 +49,7 @@ def small_multiples(
 ) -> go.Figure:
     """Draw gap, gamma and edges of each bin, as in Ghosh et al. 2022, figure 5.
 
-    Parameters
-    ----------
-    grid : HistoryGrid
-    place : PanelChoice
-    other : SecondHistory or None
-        Of as many bins.
-    theme : Theme
+    `other` has as many bins.
     """
     grids = [grid] if other is None else [grid, other.grid]
     spread = _PanelAxis.over(grids, place.bins)

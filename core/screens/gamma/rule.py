@@ -37,15 +37,8 @@ SETTINGS = ("lambda", "gamma_max", "gamma_min", "s_th")  # in the order of AdaFo
 class HistoryRule:
     """What is known of the rule that a history followed.
 
-    Attributes
-    ----------
-    rule : AdaFocalRule, CalFocalRule or None
-    source : str
-        Where it is known from, or why it is not.
-    tolerance : float
-        How near its gammas come to the kept ones, relative.
-    note : str
-        What must be known to read its updates.
+    `source` says where it is known from, or why it is not; `tolerance`, relative, how near its
+    gammas come to the kept ones; `note` what must be known to read its updates.
     """
 
     rule: Rule | None
@@ -62,17 +55,8 @@ class HistoryRule:
 def learned(config: Mapping[str, object] | None, grid: HistoryGrid) -> HistoryRule:
     """Return the rule of a run's config, else one that every gamma of the history follows.
 
-    Parameters
-    ----------
-    config : mapping or None
-        The loss of the training: its name and settings; None for a history from elsewhere.
-    grid : HistoryGrid
-        The history.
-
-    Raises
-    ------
-    UsageError
-        SETTING when the config is none of ours.
+    `config` is the loss of the training, None for a history from elsewhere; UsageError SETTING when
+    it is none of ours.
     """
     name = None if config is None else config.get("name")
     if config is None or name not in BY_BIN:
@@ -171,12 +155,8 @@ def follows(grid: HistoryGrid, rule: Rule, tolerance: float) -> Bool:
 class Update:
     """One update written out.
 
-    Attributes
-    ----------
-    equation : str
-        The arithmetic with this epoch's numbers, "" where none can be written.
-    steps : tuple of str
-        What became of its result (an empty bin, the switch, a bound), or why there is no equation.
+    `equation` is the arithmetic, "" where none can be written; `steps` say what became of its
+    result (an empty bin, the switch, a bound), or why there is no equation.
     """
 
     equation: str
@@ -184,15 +164,7 @@ class Update:
 
 
 def update(grid: HistoryGrid, history_rule: HistoryRule, at: int, bin_index: int) -> Update:
-    """Write out how the gamma of one bin came about in one epoch.
-
-    Parameters
-    ----------
-    grid : HistoryGrid
-    history_rule : HistoryRule
-    at, bin_index : int
-        Places of epoch and bin.
-    """
+    """Write out how the gamma of a bin came about in an epoch, both given by their places."""
     rule = history_rule.rule
     if rule is None:
         return Update("", (f"The rule is not known: {history_rule.source}.",))
@@ -294,12 +266,8 @@ def _factor(text: str) -> str:
 def replay_run(run_id: str, rule: Rule, n_bins: int) -> BinHistory:
     """Return what a rule would have asked for, had it seen a run's validation answers.
 
-    Raises
-    ------
-    LibraryError
-        RUN_UNKNOWN, SPLIT_UNKNOWN, DAMAGED, or NO_HISTORY when no logits were kept.
-    Refused
-        NONFINITE.
+    LibraryError RUN_UNKNOWN, SPLIT_UNKNOWN, DAMAGED, or NO_HISTORY when no logits were kept;
+    Refused NONFINITE.
     """
     library = open_library()
     rows = library.load(run_id, "val")

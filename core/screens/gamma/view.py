@@ -60,15 +60,7 @@ def epoch_diagram(
 ) -> go.Figure:
     """Draw the bins of one epoch; customdata of every dot is its bin.
 
-    Parameters
-    ----------
-    bins : BinTable
-        Validation bins of the epoch.
-    chosen : int
-        The bin that is marked by a square: rings are changes of sign. An empty one has no dot.
-    theme : Theme
-    words : ClaimWords
-        Titles of the axes.
+    The chosen bin is marked by a square, since rings are changes of sign; an empty one has no dot.
     """
     figure = small_diagram(bins, theme, height=HEIGHT)
     ticks: dict[str, object] = {
@@ -82,12 +74,7 @@ def epoch_diagram(
         xaxis=axis(theme, words.claim, **ticks),
         yaxis=axis(theme, words.actual, scaleanchor="x", constraintoward="top", **ticks),
     )
-    marker = {
-        "symbol": "square-open",
-        "size": SQUARE,
-        "color": theme.accent,
-        "line": {"width": 2},
-    }
+    marker = {"symbol": "square-open", "size": SQUARE, "color": theme.accent, "line": {"width": 2}}
     figure.add_trace(
         go.Scatter(
             **square_at(bins.count[chosen], bins.confidence[chosen], bins.accuracy[chosen]),
@@ -145,18 +132,8 @@ PLAIN_LABELS = {"epoch": "round", "bin": "group", "gap": "off by, in 100", "gamm
 class GammaDynamics:
     """A gamma history with what is known about it.
 
-    Attributes
-    ----------
-    name : str
-        Of the run, as the user wrote it.
-    origin : str
-        How its gammas came about: trained, from a file, replayed.
-    grid : HistoryGrid
-    learned : HistoryRule
-    digest : str
-        Of the file or the training's settings; captions print its first eight digits.
-    replayed : bool
-        Whether nothing was trained with these gammas.
+    `name` is the run's; `origin` says how its gammas came about: trained, from a file, replayed.
+    `digest` is of the file or the training's settings. Of a replay nothing was trained.
     """
 
     name: str
@@ -169,14 +146,9 @@ class GammaDynamics:
 
 @dataclass(frozen=True)
 class GammaView:
-    """One epoch and bin of a history, ready to be drawn.
+    """One epoch of a history, ready to be drawn, with the update of the chosen bin.
 
-    Attributes
-    ----------
-    caveats : tuple of str
-        What must be known: missing epochs, empty bins, what was left out of the figures.
-    update : Update
-        Of the chosen bin.
+    `caveats` say what must be known: missing epochs, empty bins, what the figures leave out.
     """
 
     eyebrow: str
@@ -196,12 +168,7 @@ class GammaView:
 class AtEpoch:
     """What is written and drawn after one epoch, as the browser shows it without the server.
 
-    Attributes
-    ----------
-    title : str
-        Of the diagram.
-    traces : str
-        Of the diagram, see `moved_traces`.
+    `title` and `traces`, see `moved_traces`, are of the diagram.
     """
 
     written: str
@@ -371,16 +338,9 @@ def gamma_view(
     words: GammaWords,
     other: SecondHistory | None = None,
 ) -> GammaView:
-    """Return what is shown of one epoch.
+    """Return what is shown of one epoch and bin, given by their places.
 
-    Parameters
-    ----------
-    dynamics : GammaDynamics
-    at, bin_index : int
-        Places of the chosen epoch and bin.
-    words : GammaWords
-    other : SecondHistory or None
-        A second history of as many bins.
+    `other` is a second history of as many bins.
     """
     grid = dynamics.grid
     place = PanelChoice(panels_of(grid.n_bins, bin_index), at, bin_index)
@@ -569,14 +529,7 @@ def _without_gamma(table: Table) -> Table:
 
 
 def training_bins_card(history: History, train: str) -> FigureCard | None:
-    """Return C_train, C_val and A_val by bin of a training with any loss, or None.
-
-    Parameters
-    ----------
-    history : History
-    train : str
-        Which training confidence, one of TRAIN_CONFIDENCES.
-    """
+    """Return C_train, one of TRAIN_CONFIDENCES, C_val and A_val by bin of a training, or None."""
     bins = validation_history(history, train)
     if bins is None:
         return None

@@ -63,12 +63,7 @@ class Filters:
 class Line:
     """What a paper prints of one training under one metric.
 
-    Attributes
-    ----------
-    numbers : mapping of str to PublishedNumber
-        By calibrator, ``none`` for none; from the first table that has it.
-    tables : tuple of int
-        All tables that have one of them, with the same digits.
+    `numbers` are by calibrator, ``none`` for none, each from the first of `tables` that has it.
     """
 
     numbers: Mapping[str, PublishedNumber]

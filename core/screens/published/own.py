@@ -21,16 +21,8 @@ UNKNOWN: Final = "Data and network unknown: the run was uploaded."
 class RunFacts:
     """What a run says of where it comes from.
 
-    Attributes
-    ----------
-    data, data_label : str
-        Key of its data set, empty where it is unknown, and its name.
-    network, network_label : str
-        What the papers call its network, empty where they have none such, and its name.
-    n_train : int or None
-        Training rows, where only some were taken.
-    n : int
-        Rows that its numbers rest on.
+    `data` is a key, empty where it is unknown; `network` what the papers call it, empty where they
+    have none such; `n_train` None unless only some rows were taken; `n` the rows of its numbers.
     """
 
     data: str = ""

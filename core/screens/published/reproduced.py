@@ -72,13 +72,8 @@ def repetitions(
 ) -> dict[Place, tuple[str, ...]]:
     """Return the runs that were trained exactly as rows are printed, one a seed, by place.
 
-    Parameters
-    ----------
-    rows : sequence of PublishedNumber
-    recipes : mapping
-        What `recipe` returns of each run's config, by its id; the first of a seed counts.
-    settings : dict, optional
-        Of a config, in the place of the paper's: such runs do not reproduce it.
+    `recipes` are by the runs' ids, and the first of a seed counts. `settings` take the place of the
+    paper's: such runs do not reproduce it.
     """
     runs: dict[str, dict[int, str]] = {}
     for run_id, (of, seed) in recipes.items():
@@ -166,12 +161,7 @@ def fitted_as(rows: Sequence[PublishedNumber]) -> str:
 def reproduced_table(rows: Sequence[PublishedNumber], own: Repeated) -> Table:
     """Return rows by data, network and loss; for each number of print a column here beside it.
 
-    Parameters
-    ----------
-    rows : sequence of PublishedNumber
-        Of one table.
-    own : mapping
-        Numbers of the runs that were trained as a place was, by that and the metric.
+    The rows are of one table; `own` are the runs that were trained as a place was.
     """
     kinds = list(dict.fromkeys((row.metric, row.posthoc, row.ood_dataset) for row in rows))
     columns = [Column("data", "Data"), Column("network", "Network"), Column("loss", "Loss")]

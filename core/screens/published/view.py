@@ -81,16 +81,8 @@ def published_view(
 ) -> PublishedView | None:
     """Return what fits the filters; None where nothing does.
 
-    Parameters
-    ----------
-    filters : Filters
-        What is asked for.
-    words : PublishedWords
-        Of the edition.
-    own : sequence of OwnRun
-        Runs beside the papers' numbers; empty where the metric has no counterpart.
-    trained : mapping of Place to TrainedRun
-        The newest run of the library that was trained as a place was.
+    `own` is empty where the metric has no counterpart; `trained` is the newest run of the library
+    that was trained as a place was.
     """
     kept = [
         row
@@ -367,19 +359,7 @@ def _figure(
 
 
 def dot_plot(rows: Sequence[DotRow], theme: Theme, *, title: str, from_zero: bool) -> go.Figure:
-    """Draw a row for each training: as trained and after calibrators, by shape and colour.
-
-    Parameters
-    ----------
-    rows : sequence of DotRow
-        From above.
-    theme : Theme
-        Light or dark.
-    title : str
-        Of the axis.
-    from_zero : bool
-        Whether the axis begins at 0.
-    """
+    """Draw a row for each training: as trained and after calibrators, by shape and colour."""
     names = [short(row.name, NAME_CHARACTERS) for row in rows]
     dots = [dot for row in rows for dot in row.dots]
     ends = [end for d in dots for end in (d.low, d.value, d.high) if end is not None]

@@ -166,17 +166,11 @@ class PublishedWords:
     metrics : mapping of str to str
         What can be chosen, with its name; empty for all, by their own names.
     measures : mapping of str to tuple of str
-        How a sentence says an amount of a metric: what stands before it and behind it.
+        What stands before and behind an amount of a metric in a sentence.
     posthoc : mapping of str to str
         Heads of the columns, by calibrator; others are left out.
-    after : str
-        How a sentence goes on to the numbers after a temperature.
-    variants : str
-        What the methods are, in the plural.
-    network, metric, method, moment : str
-        What the choices are called.
     details : bool
-        Whether temperatures and definitions are told.
+        Whether temperatures and definitions are written.
     """
 
     metrics: Mapping[str, str] = field(default_factory=dict)

@@ -53,16 +53,8 @@ def claims(
 ) -> tuple[Claim, ...]:
     """Return every statement that does not hold as printed.
 
-    Parameters
-    ----------
-    gamma : float
-        Above 0; of the bounds and of FCL.
-    truth : float in (0, 1)
-        How often the answer of FCL's example is right.
-    weight : float
-        FCL's lambda, at least 0.
-    sweeps : mapping of int to Sweep
-        Closest temperatures of two, three and four classes.
+    Gamma, above 0, is of the bounds and of FCL; truth, in (0, 1), of FCL's example; weight, at
+    least 0, is FCL's lambda. The sweeps are of two, three and four classes.
     """
     name, minimum = written(gamma), float(fcl_minimiser(truth, gamma, weight))
     falls = []

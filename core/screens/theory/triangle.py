@@ -91,22 +91,10 @@ def plane(p: Float) -> Float:
 
 
 def raster(columns: int) -> tuple[Float, Float, Float, Bool]:
-    """Return a grid of cells over the triangle.
+    """Return a grid of square cells over the triangle.
 
-    Parameters
-    ----------
-    columns : int
-        Cells across; they are square.
-
-    Returns
-    -------
-    x : (C,) float64
-    y : (R,) float64
-        Middles of the cells.
-    p : (R, C, 3) float64
-        Their probabilities; negative outside.
-    inside : (R, C) bool
-        Whether every probability is above 0.
+    These are the middles x, (C,), and y, (R,), their probabilities, (R, C, 3), negative outside,
+    and which have all of them above 0, (R, C).
     """
     x = (np.arange(columns) + 0.5) / columns
     y = (np.arange(round(columns * HEIGHT)) + 0.5) / columns
@@ -129,13 +117,7 @@ def lattice(steps: int) -> Float:
 
 
 def simplex_cards(gamma: float) -> tuple[FigureCard, ...]:
-    """Return arrows of the focal map and of its closest temperature, and their difference.
-
-    Parameters
-    ----------
-    gamma : float
-        Above -1.
-    """
+    """Return arrows of the focal map, gamma above -1, and its closest temperature, and the gap."""
     temperature = closest(3, gamma).temperature
     settings = f"γ = {written(gamma)}, T = {three(temperature)}"
 
@@ -202,12 +184,7 @@ def _written_row(p: Float) -> str:
 def loss_cards(gamma: float, truth: tuple[float, float, float]) -> tuple[FigureCard, ...]:
     """Return losses of two classes, the risk over three, and a linear classifier's training.
 
-    Parameters
-    ----------
-    gamma : float
-        Above 0.
-    truth : (p1, p2, p3)
-        How often each of three classes is there; above 0, sum 1.
+    Gamma is above 0; the three shares of truth are above 0, with sum 1.
     """
     runs = {"cross-entropy": linear_toy(0.0), f"focal, γ = {written(gamma)}": linear_toy(gamma)}
     risk = _risk_card(gamma, np.array(truth))

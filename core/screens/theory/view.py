@@ -102,15 +102,7 @@ class TheoryTop:
 
 
 def theory_top(gamma: float, truth: float) -> TheoryTop:
-    """Return sentence, plain words and numbers.
-
-    Parameters
-    ----------
-    gamma : float
-        Above 0.
-    truth : float in (0, 1)
-        How often the answer of the example is right.
-    """
+    """Return sentence, plain words and numbers of a gamma above 0 and an example in (0, 1)."""
     says = stated(truth, gamma)
     sharp, soft = temperature_bounds(gamma)
     two, three_classes = closest(2, gamma), closest(3, gamma)
@@ -200,14 +192,7 @@ def plain_card(gamma: float, truth: float) -> FigureCard:
 def map_cards(gamma: float, truth: float, also: tuple[float, ...]) -> tuple[FigureCard, ...]:
     """Return the binary map between its temperature bounds, and how sharp it is by logit.
 
-    Parameters
-    ----------
-    gamma : float
-        Above 0.
-    truth : float in (0, 1)
-        The example that is pointed out.
-    also : tuple of float
-        Other gammas above -1 that are drawn thin.
+    Gamma is above 0, truth in (0, 1); other gammas, above -1, are thin.
     """
     says, name, q = sigmoid(LOGITS), written(gamma), stated(truth, gamma)
     sharp, soft = temperature_bounds(gamma)
@@ -277,15 +262,7 @@ def map_cards(gamma: float, truth: float, also: tuple[float, ...]) -> tuple[Figu
 
 
 def temperature_cards(gamma: float, sweeps: Mapping[int, Sweep]) -> tuple[FigureCard, ...]:
-    """Return the closest temperature against gamma, what it leaves, and where it differs.
-
-    Parameters
-    ----------
-    gamma : float
-        Above 0.
-    sweeps : mapping of int to Sweep
-        By number of classes.
-    """
+    """Return the closest temperature by gamma, above 0, what it leaves, and where it differs."""
     worst = [f"{points(float(s.residuals.max()))} with {k} classes" for k, s in sweeps.items()]
     residual = Plot(
         curves=tuple(
@@ -495,12 +472,7 @@ def loss_curve_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
 def optimum_cards(gamma: float, truth: float) -> tuple[FigureCard, FigureCard]:
     """Return what focal training ends up saying for several gammas, and the bound of its loss.
 
-    Parameters
-    ----------
-    gamma : float
-        Above 0; drawn beside the others.
-    truth : float in (0, 1)
-        How often the answer is right in the example.
+    Gamma, above 0, is drawn beside the others; truth, in (0, 1), is the example's.
     """
     p, name = INSIDE, written(gamma)
     log_p = np.log(np.stack([1.0 - p, p], axis=-1))
@@ -591,16 +563,9 @@ def weight_card(gamma: float) -> FigureCard:
 
 
 def gradient_cards(gamma: float, p0: float, also: tuple[float, ...]) -> tuple[FigureCard, ...]:
-    """Return the factor on the gradient, and the gamma from which it stays below one.
+    """Return the factor on the gradient, gamma above 0, and the gamma from which it is below one.
 
-    Parameters
-    ----------
-    gamma : float
-        Above 0.
-    p0 : float in (0, 1)
-        Probability of the true class that is pointed out.
-    also : tuple of float
-        Other gammas; those below 0 have no factor and are left out.
+    The true class's probability p0 is pointed out; of other gammas those above 0 have a factor.
     """
     p, cross = np.linspace(0.0, 1.0, 201), unit_crossing(gamma)
     factor = gradient_factor(p, gamma)

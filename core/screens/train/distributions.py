@@ -37,12 +37,7 @@ LOGIT_BINS = 20
 class LearnedRows:
     """When each of N validation rows was learned in E epochs, and its largest logit at the end.
 
-    Attributes
-    ----------
-    epoch : (N,) int64
-        From 1; E + 1 where a row was never learned.
-    largest : (N,) float64
-    n_epochs : int
+    An `epoch` is 1 to E, or E + 1 where a row was never learned.
     """
 
     epoch: Int
@@ -53,12 +48,8 @@ class LearnedRows:
 def learned_rows(run_id: str) -> LearnedRows:
     """Return when the validation rows of a run of several classes were learned.
 
-    Raises
-    ------
-    LibraryError
-        RUN_UNKNOWN, SPLIT_UNKNOWN, DAMAGED, or NO_HISTORY when no logits were kept.
-    Refused
-        NONFINITE.
+    LibraryError RUN_UNKNOWN, SPLIT_UNKNOWN, DAMAGED, or NO_HISTORY when no logits were kept;
+    Refused NONFINITE.
     """
     library = open_library()
     logits = library.validation_logits(run_id)

@@ -30,21 +30,10 @@ DECADE = 10.0  # a rate that falls by more is drawn on a logarithmic axis
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureCurve:
-    """One measure of one run.
+    """One measure of one run; `name` is that of the hover and, where there is one, of the legend.
 
-    Attributes
-    ----------
-    name : str
-        What the hover and, where there is one, the legend call it.
-    epoch : (E,) int64
-        From 1: after so many epochs.
-    value : (E,) float64
-        NaN where there was nothing to measure.
-    colour : int
-        Position in a theme's `runs`.
-    dash : str
-        Plotly's name.
-    width : float
+    Epochs count from 1; a value is NaN where there was nothing to measure. `colour` is a position
+    in a theme's `runs`.
     """
 
     name: str

@@ -336,13 +336,7 @@ def preprocessing() -> Preprocessing:
 
 
 def config(opened: OpenedWeights) -> EvaluationConfig:
-    """Return the evaluation that stands in the form.
-
-    Raises
-    ------
-    UsageError
-        SETTING or FOLDER.
-    """
+    """Return the evaluation that stands in the form; UsageError SETTING or FOLDER."""
     chosen = model()
     if chosen is None:
         raise UsageError("SETTING", "No network is chosen", "search timm or torchvision")

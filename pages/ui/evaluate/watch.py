@@ -107,10 +107,7 @@ def actions(watched: WatchedJob) -> None:
     elif job.failure is not None and job.failure.code in IN_ANY_CASE:
         label, change = IN_ANY_CASE[job.failure.code]
         st.button(
-            label,
-            key="job.keep",
-            on_click=submit,
-            args=(jobs, replace(config, **change), weights),
+            label, key="job.keep", on_click=submit, args=(jobs, replace(config, **change), weights)
         )
     else:
         job_watch.button("Retry", "retry", jobs.retry, job, primary=True)

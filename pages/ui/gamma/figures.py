@@ -152,9 +152,7 @@ def _moved(history: GammaDynamics, bin_index: int) -> Dragged:
         markup={"h1.c-sentence": sentences},
         figures=(
             MovedFigure(
-                figure="gamma_epoch",
-                last=columns(squares),
-                others=[step.traces for step in steps],
+                figure="gamma_epoch", last=columns(squares), others=[step.traces for step in steps]
             ),
         ),
     )

@@ -67,10 +67,7 @@ def begin() -> None:
 def fill(config: TrainConfig, job: Job | None = None) -> None:
     """Set every widget to a config, and to how its job was submitted; no other losses.
 
-    Raises
-    ------
-    UsageError
-        SETTING: a widget cannot hold what is given as it is; the form stays as it was.
+    UsageError SETTING: a widget cannot hold what is given as it is; the form stays as it was.
     """
     own = config.model in MODELS or config.of_texts
     pinned = job is not None and ":" in job.wants
@@ -146,13 +143,7 @@ def preset_of(loss: str) -> str:
 
 
 def base() -> TrainConfig:
-    """Return the config that stands in the form, with its first seed.
-
-    Raises
-    ------
-    UsageError
-        SETTING, SEEDS or FOLDER.
-    """
+    """Return the config with its first seed; UsageError SETTING, SEEDS or FOLDER."""
     loss, own = value("loss"), value("model") != BY_NAME
     if not own and not value("network"):
         raise UsageError("SETTING", "No network is picked", "search for one in timm or torchvision")
