@@ -132,7 +132,7 @@ class TrainedRun:
     n_epochs: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Measure:
     """What one panel shows.
 
@@ -149,173 +149,68 @@ class Measure:
 
 
 _MUKHOTI = "Mukhoti et al. 2020, figure"
+_GHOSH = "Ghosh et al. 2022, figures 4 and 41 to 55"
 PANELS = (
-    Measure(
-        key="nll_wrong",
-        title="NLL of wrong answers",
-        explanation="validation, nats",
-        unit="nats",
-        lines={"val_nll_wrong": ""},
-        source=f"As {_MUKHOTI} 3(c): it rises as the model grows more confident in its mistakes",
-    ),
-    Measure(
-        key="nll_right",
-        title="NLL of right answers",
-        explanation="validation, nats",
-        unit="nats",
-        lines={"val_nll_correct": ""},
-        source=f"As {_MUKHOTI} 3(b)",
-    ),
-    Measure(
-        key="entropy_wrong",
-        title="Entropy of wrong answers",
-        explanation="validation, nats",
-        unit="nats",
-        lines={"val_entropy_wrong": ""},
-        source=f"As {_MUKHOTI} 3(d): it falls as the model grows more confident in its mistakes",
-    ),
-    Measure(
-        key="entropy_right",
-        title="Entropy of right answers",
-        explanation="validation, nats",
-        unit="nats",
-        lines={"val_entropy_correct": ""},
-        source=f"Beside {_MUKHOTI} 3(d)",
-    ),
-    Measure(
-        key="error",
-        title="Error",
-        explanation="validation",
-        unit="share",
-        lines={"val_error": ""},
-        source=f"As {_MUKHOTI} 1(c)",
-    ),
-    Measure(
-        key="ece",
-        title="ECE",
-        explanation="validation, 15 bins of equal width",
-        unit="share",
-        lines={"val_ece": ""},
-        source=f"As {_MUKHOTI} 3(g)",
-    ),
-)
+    Measure("nll_wrong", "NLL of wrong answers", "validation, nats", "nats", {"val_nll_wrong": ""},
+            f"As {_MUKHOTI} 3(c): it rises as the model grows more confident in its mistakes"),
+    Measure("nll_right", "NLL of right answers", "validation, nats", "nats",
+            {"val_nll_correct": ""}, f"As {_MUKHOTI} 3(b)"),
+    Measure("entropy_wrong", "Entropy of wrong answers", "validation, nats", "nats",
+            {"val_entropy_wrong": ""},
+            f"As {_MUKHOTI} 3(d): it falls as the model grows more confident in its mistakes"),
+    Measure("entropy_right", "Entropy of right answers", "validation, nats", "nats",
+            {"val_entropy_correct": ""}, f"Beside {_MUKHOTI} 3(d)"),
+    Measure("error", "Error", "validation", "share", {"val_error": ""}, f"As {_MUKHOTI} 1(c)"),
+    Measure("ece", "ECE", "validation, 15 bins of equal width", "share", {"val_ece": ""},
+            f"As {_MUKHOTI} 3(g)"),
+)  # fmt: skip
 
 
 def _parts(key: str, title: str, unit: Unit, metric: str, source: str) -> Measure:
     """Return a measure of training, validation and, where it was measured, of the test set."""
     lines = {f"val_{metric}": VALIDATION, f"train_{metric}": TRAINING, f"test_{metric}": TEST}
-    where = "training, validation, test if measured"
     return Measure(
-        key=key, title=title, explanation=where, unit=unit, lines=lines, source=f"As {source}"
+        key, title, "training, validation, test if measured", unit, lines, f"As {source}"
     )
 
 
-_GHOSH = "Ghosh et al. 2022, figures 4 and 41 to 55"
 PARTS = (
     _parts("error_parts", "Error of each part", "share", "error", f"{_GHOSH}; {_MUKHOTI} 1"),
     _parts("nll_wrong_parts", "NLL of wrong answers", "nats", "nll_wrong", f"{_MUKHOTI} 1 and 3"),
     _parts("nll_right_parts", "NLL of right answers", "nats", "nll_correct", f"{_MUKHOTI} 1 and 3"),
-    _parts(
-        "p_wrong",
-        "p of the true class, wrong answers",
-        "share",
-        "p_true_wrong",
-        f"{_MUKHOTI} 3(e, f)",
-    ),
-    _parts(
-        "p_right",
-        "p of the true class, right answers",
-        "share",
-        "p_true_correct",
-        f"{_MUKHOTI} 3(e, f)",
-    ),
-    _parts(
-        "confidence_wrong", "Confidence of errors", "share", "confidence_wrong", f"{_MUKHOTI} 3"
-    ),
-    Measure(
-        key="ece_rules",
-        title="ECE by rule",
-        explanation="validation, 15 bins",
-        unit="share",
-        lines={"val_ece": "equal width", "val_ece_em": EQUAL_MASS},
-        source=f"As {_GHOSH}",
-    ),
-    Measure(
-        key="ece_test",
-        title="ECE, test set",
-        explanation="15 bins; nothing is chosen by it",
-        unit="share",
-        lines={"test_ece": "equal width", "test_ece_em": EQUAL_MASS},
-        source=f"As {_GHOSH}",
-    ),
-    Measure(
-        key="logit_norm",
-        title="Norm of the logits",
-        explanation="validation, mean over rows",
-        unit="number",
-        lines={"val_logit_norm": ""},
-        source=f"Beside {_MUKHOTI} 3(h)",
-    ),
-)
+    _parts("p_wrong", "p of the true class, wrong answers", "share", "p_true_wrong",
+           f"{_MUKHOTI} 3(e, f)"),
+    _parts("p_right", "p of the true class, right answers", "share", "p_true_correct",
+           f"{_MUKHOTI} 3(e, f)"),
+    _parts("confidence_wrong", "Confidence of errors", "share", "confidence_wrong",
+           f"{_MUKHOTI} 3"),
+    Measure("ece_rules", "ECE by rule", "validation, 15 bins", "share",
+            {"val_ece": "equal width", "val_ece_em": EQUAL_MASS}, f"As {_GHOSH}"),
+    Measure("ece_test", "ECE, test set", "15 bins; nothing is chosen by it", "share",
+            {"test_ece": "equal width", "test_ece_em": EQUAL_MASS}, f"As {_GHOSH}"),
+    Measure("logit_norm", "Norm of the logits", "validation, mean over rows", "number",
+            {"val_logit_norm": ""}, f"Beside {_MUKHOTI} 3(h)"),
+)  # fmt: skip
 MORE = (
-    Measure(
-        key="norm",
-        title="Weight norm of the last layer",
-        explanation="",
-        unit="number",
-        lines={"last_layer_norm": ""},
-        source=f"As {_MUKHOTI} 3(h)",
-    ),
-    Measure(
-        key="loss",
-        title="Loss",
-        explanation="training loss, on training and validation images",
-        unit="number",
-        lines={"val_loss": VALIDATION, "train_loss": TRAINING},
-        source="Means over rows; on training images, while the weights still change",
-    ),
-    Measure(
-        key="rate",
-        title="Learning rate",
-        explanation="",
-        unit="rate",
-        lines={"lr": ""},
-        source="As scheduled",
-    ),
-)
+    Measure("norm", "Weight norm of the last layer", "", "number", {"last_layer_norm": ""},
+            f"As {_MUKHOTI} 3(h)"),
+    Measure("loss", "Loss", "training loss, on training and validation images", "number",
+            {"val_loss": VALIDATION, "train_loss": TRAINING},
+            "Means over rows; on training images, while the weights still change"),
+    Measure("rate", "Learning rate", "", "rate", {"lr": ""}, "As scheduled"),
+)  # fmt: skip
 PLAIN = (
-    Measure(
-        key="error",
-        title="How often it was wrong",
-        explanation="on images it does not learn from",
-        unit="share",
-        lines={"val_error": ""},
-        source="Counted after each round through the images",
-        across="round",
-    ),
-    Measure(
-        key="ece",
-        title="How far off its certainty was",
-        explanation="points on average",
-        unit="points",
-        lines={"val_ece": ""},
-        source="What it says against how often it was right, after each round",
-        across="round",
-    ),
-)
+    Measure("error", "How often it was wrong", "on images it does not learn from", "share",
+            {"val_error": ""}, "Counted after each round through the images", "round"),
+    Measure("ece", "How far off its certainty was", "points on average", "points", {"val_ece": ""},
+            "What it says against how often it was right, after each round", "round"),
+)  # fmt: skip
 BEST = {
     "val_ece": "ECE",
     "val_ece_em": "Equal-mass ECE",
     "val_error": "Error",
     "val_nll": "NLL",
     "val_loss": "Loss",
-}
-_KINDS: dict[Unit, Kind] = {
-    "share": "share",
-    "points": "share",
-    "nats": "number",
-    "number": "number",
-    "rate": "number",
 }
 
 
@@ -381,11 +276,12 @@ def _card(
     done = f"{count(n_done)} {measure.across}{'' if n_done == 1 else 's'}"
     if n_done < n_epochs:
         done = f"{count(n_done)} of {count(n_epochs)} {measure.across}s so far"
+    kind: Kind = "share" if measure.unit in IN_PERCENT else "number"
     columns = (
         Column("run", "run"),
         Column("measure", "measure"),
         Column("epoch", measure.across, "count"),
-        Column("value", "value", _KINDS[measure.unit]),
+        Column("value", "value", kind),
     )
     measure_panel = MeasurePanel(
         lines=tuple(lines),
@@ -435,8 +331,3 @@ def _course(epoch: Int, value: Float, measure: Measure) -> str:
         words += f", lowest {write(float(value[low]))} after {round_} {epoch[low]}"
     missing = len(value) - at.size
     return words + (f", {count(missing)} {round_}s without a value" if missing else "")
-
-
-def last_value(run: TrainedRun, metric: str) -> float | None:
-    """Return a metric of the last epoch, or None where it has no value."""
-    return finite(run.history.last().get(metric, float("nan")))
