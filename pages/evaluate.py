@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.screens.train.words import EVALUATE
 from pages.ui import frame, site, state, weights_source, widgets
-from pages.ui.evaluate import form, match, sources, submit, watch
+from pages.ui.evaluate import form, watch, weights
 from pages.ui.jobs.watch import JobPage, follow, rows, stop
 from pages.ui.visitor import open_jobs
 
@@ -22,26 +22,26 @@ with frame.caught():
         opened = weights_source.opened()
         frame.title(opened.file.name if opened else "")
         widgets.eyebrow("Evaluate")
-        sources.title(explained=opened is None)
+        weights.title(explained=opened is None)
         left, right = st.columns([5, 3], gap="large")
         with left:
-            sources.refused()
+            weights.refused()
             if weights_source.opening() is not None:
                 weights_source.intake().progress(weights_source.stop)
             elif opened is None:
                 trained = weights_source.trainings(jobs, listed)
-                sources.training(trained)
+                weights.training(trained)
                 widgets.title("Your own file")
-                sources.file()
-                sources.path()
+                weights.file()
+                weights.path()
             else:
-                fit = match.draw(opened)
+                fit = weights.match(opened)
                 if fit is not None and fit.ok:
                     form.images()
                     if not state.plain():
                         form.shown()
                         form.more(opened)
-                    submit.draw(jobs, opened)
+                    watch.buttons(jobs, opened)
         with right:
             live = sum(job.kind == EVALUATE and not job.state.ended for job in listed)
             widgets.title("Evaluations", f"{live} waiting or running" if live else "")

@@ -8,7 +8,6 @@ from pages.ui import frame, site, state, widgets
 from pages.ui.jobs import queue, speed
 from pages.ui.jobs.watch import JobPage, follow, rows, stop
 from pages.ui.train import form, submit, watch
-from pages.ui.train.state import begin
 from pages.ui.visitor import open_jobs
 
 PAGE = JobPage(site.TRAIN, "training")
@@ -20,7 +19,7 @@ with frame.caught():
     listed = jobs.list()
     job_id = PAGE.linked()
     if not job_id:
-        begin()
+        form.begin()
         widgets.eyebrow("Train")
         submit.title()
         with st.container():  # keeps what follows in its place, whatever is in it

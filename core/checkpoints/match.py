@@ -6,20 +6,16 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final
 
 import torch
 from torch import Tensor, nn
 
-from core.checkpoints.names import few, renamings
-from core.errors import Refused
+from core.checkpoints.names import Match, renamings
 from core.models.build import input_size, last_layer, outline
-from core.models.catalogue import ONNX
 from core.readers.weights.named_tensors import TensorInfo
 
-SHOWN: Final = 10
 MATCHED: Final = 2  # networks whose names are compared, of those alike in shapes
 SIZE: Final = (224, 224)  # of images; most tensors do not depend on it
 MOST_OF: Final = 0.5  # the tensors of a network that is named as the nearest
@@ -36,76 +32,6 @@ REMADE: Final = re.compile(
     rf"|{COUNTED})$"
 )
 Tensors = Mapping[str, Tensor]
-
-
-@dataclass(frozen=True)
-class Match:
-    """How the tensors of a file fit a network.
-
-    Attributes
-    ----------
-    model : str
-    n_outputs : int
-    matched, total : int
-        Tensors of the network that the file holds in the right shape, and all it needs.
-    renamed : str
-        What was done to the names, for people; empty when nothing was.
-    left : tuple of str
-        Tensors of the file that are no part of the network, by a reason that `renamed` says.
-    missing, unexpected, mismatched : tuple of str
-        Tensors that only the network has, that only the file has, and those of another shape or
-        kind, with both.
-    likely_outputs : int or None
-        What the last layer in the file has, where it could be told.
-    """
-
-    model: str
-    n_outputs: int
-    matched: int
-    total: int
-    renamed: str
-    left: tuple[str, ...]
-    missing: tuple[str, ...]
-    unexpected: tuple[str, ...]
-    mismatched: tuple[str, ...]
-    likely_outputs: int | None
-
-    @property
-    def ok(self) -> bool:
-        """Whether every tensor of the network and of the file found its own."""
-        return self.wrong == 0
-
-    @property
-    def wrong(self) -> int:
-        """How many tensors did not find their own."""
-        return len(self.missing) + len(self.unexpected) + len(self.mismatched)
-
-    def refusal(self) -> Refused:
-        """Return why the weights are not loaded: what is missing, unexpected and mismatched."""
-        if self.model == ONNX:
-            what = f"The model gives {self.likely_outputs} outputs, not {self.n_outputs}"
-            return Refused("STATE_DICT", what, self._remedy())
-        parts = [
-            f"The weights do not fit {self.model} with {self.n_outputs} outputs: "
-            f"{self.matched} of {self.total} tensors do"
-        ]
-        lists = {
-            "missing": self.missing,
-            "unexpected": self.unexpected,
-            "another shape": self.mismatched,
-        }
-        parts += [
-            f"{title} ({len(names)}): {few(names, SHOWN)}"
-            for title, names in lists.items()
-            if names
-        ]
-        parts.append(f"renaming tried: {self.renamed or 'none was needed'}")
-        return Refused("STATE_DICT", ". ".join(parts), self._remedy())
-
-    def _remedy(self) -> str:
-        if self.likely_outputs not in (None, self.n_outputs):
-            return f"give {self.likely_outputs} outputs, the number that the file's last layer has"
-        return "choose the network that the weights were made for"
 
 
 def match(

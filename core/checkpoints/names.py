@@ -1,4 +1,4 @@
-"""Ways to read the names of tensors: prefixes taken off, old layouts renamed; no torch.
+"""Ways to read the names of tensors, and how the tensors fit a network; no torch.
 
 Every reading accounts for every tensor: it is renamed, or left aside for a reason that is said.
 """
@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from core.errors import Refused
+from core.models.catalogue import ONNX
 from core.readers.weights.named_tensors import TEMPERATURE
 
 Shape = tuple[int, ...]
 # Around the whole network: DataParallel, torch.compile, Lightning Fabric, EMA of timm.
 WRAPPERS: Final = ("module.", "_orig_mod.", "_forward_module.")
+SHOWN: Final = 10  # names of tensors in a refusal
 MAX_PREFIXES: Final = 3  # one inside the other
 LARGE: Final = 0.3  # share of the tensors from which a first part of names may be the network
 # Beside a network in the state of a training: losses, measures, copies of the network.
@@ -102,6 +105,81 @@ def few(names: Sequence[str], most: int) -> str:
     """Return the first names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+@dataclass(frozen=True)
+class Match:
+    """How the tensors of a file fit a network.
+
+    Attributes
+    ----------
+    model : str
+    n_outputs : int
+    matched, total : int
+        Tensors of the network that the file holds in the right shape, and all it needs.
+    renamed : str
+        What was done to the names, for people; empty when nothing was.
+    left : tuple of str
+        Tensors of the file that are no part of the network, by a reason that `renamed` says.
+    missing, unexpected, mismatched : tuple of str
+        Tensors that only the network has, that only the file has, and those of another shape or
+        kind, with both.
+    likely_outputs : int or None
+        What the last layer in the file has, where it could be told.
+    """
+
+    model: str
+    n_outputs: int
+    matched: int
+    total: int
+    renamed: str
+    left: tuple[str, ...]
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+    mismatched: tuple[str, ...]
+    likely_outputs: int | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether every tensor of the network and of the file found its own."""
+        return self.wrong == 0
+
+    @property
+    def wrong(self) -> int:
+        """How many tensors did not find their own."""
+        return len(self.missing) + len(self.unexpected) + len(self.mismatched)
+
+    @property
+    def other_outputs(self) -> int | None:
+        """The number of outputs that the file's last layer has, where another was asked for."""
+        return None if self.likely_outputs == self.n_outputs else self.likely_outputs
+
+    def refusal(self) -> Refused:
+        """Return why the weights are not loaded: what is missing, unexpected and mismatched."""
+        if self.model == ONNX:
+            what = f"The model gives {self.likely_outputs} outputs, not {self.n_outputs}"
+            return Refused("STATE_DICT", what, self._remedy())
+        parts = [
+            f"The weights do not fit {self.model} with {self.n_outputs} outputs: "
+            f"{self.matched} of {self.total} tensors do"
+        ]
+        lists = {
+            "missing": self.missing,
+            "unexpected": self.unexpected,
+            "another shape": self.mismatched,
+        }
+        parts += [
+            f"{title} ({len(names)}): {few(names, SHOWN)}"
+            for title, names in lists.items()
+            if names
+        ]
+        parts.append(f"renaming tried: {self.renamed or 'none was needed'}")
+        return Refused("STATE_DICT", ". ".join(parts), self._remedy())
+
+    def _remedy(self) -> str:
+        if self.other_outputs is not None:
+            return f"give {self.other_outputs} outputs, the number that the file's last layer has"
+        return "choose the network that the weights were made for"
 
 
 def _unwrapped(renaming: Renaming) -> Renaming:

@@ -12,7 +12,7 @@ from core.errors import Refused, UsageError
 
 if TYPE_CHECKING:
     from core.checkpoints.guess import NetworkCandidate
-    from core.checkpoints.match import Match
+    from core.checkpoints.names import Match
     from core.datasets.shifts import OutsideSet
     from core.inference.config import EvaluationConfig
     from core.inference.preprocessing import Preprocessing

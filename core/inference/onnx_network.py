@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.checkpoints.match import Match
+from core.checkpoints.names import Match
 from core.errors import LostWorker, Refused
 from core.inference.onnx_session import MAX_TEXT, Floats
 from core.models.catalogue import ONNX

@@ -10,7 +10,7 @@ from core.fields import fields_of
 from core.inference.preprocessing import Preprocessing
 from core.training.config import from_json
 from pages.ui.form import EXACT, Form
-from pages.ui.train.state import FORM
+from pages.ui.train.form import FORM
 
 CONFIG = from_json(
     {

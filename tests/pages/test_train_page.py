@@ -34,7 +34,7 @@ from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import speed as estimated
 from pages.ui.task import Work
 from pages.ui.train import watch
-from pages.ui.train.state import FORM
+from pages.ui.train.form import FORM
 from pages.ui.weights_source import weights_of
 from tests.core.library.builders import small_bins, small_history
 from tests.pages.seen import fine, html, opened, until
@@ -134,7 +134,7 @@ def round_trip():  # runs as a script of its own
     import streamlit as st
 
     from core.training.config import from_json
-    from pages.ui.train import state as form
+    from pages.ui.train import form
 
     for text in st.session_state["configs"]:
         config = from_json(json.loads(text))

@@ -1,9 +1,9 @@
 """What a file of weights holds, and whether it fits a network, as a page says it; no torch."""
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
+from core.checkpoints.names import Match
 from core.models.catalogue import ONNX, OURS
 from core.readers.weights.named_tensors import WeightGroup, WeightsFile
 from core.readers.weights.onnx_file import MODEL
@@ -25,32 +25,6 @@ TITLES: Final = {
 }
 
 
-@dataclass(frozen=True)
-class CheckpointFit:
-    """How the tensors of a file fit a network; fields as of `core.checkpoints.match.Match`."""
-
-    model: str
-    n_outputs: int
-    matched: int
-    total: int
-    renamed: str
-    left: tuple[str, ...]
-    missing: tuple[str, ...]
-    unexpected: tuple[str, ...]
-    mismatched: tuple[str, ...]
-    likely_outputs: int | None
-
-    @property
-    def ok(self) -> bool:
-        """Whether every tensor of the network and of the file found its own."""
-        return not (self.missing or self.unexpected or self.mismatched)
-
-    @property
-    def other_outputs(self) -> int | None:
-        """The number of outputs that the file's last layer has, where another was asked for."""
-        return None if self.likely_outputs == self.n_outputs else self.likely_outputs
-
-
 def model_label(model: str) -> str:
     """Return the printed name of a network."""
     if model in OURS:
@@ -61,12 +35,12 @@ def model_label(model: str) -> str:
     return f"{name} from {library}"
 
 
-def plain_fit_words(fit: CheckpointFit) -> str:
+def plain_fit_words(fit: Match) -> str:
     """Return in a sentence without terms that the weights fit."""
     return f"The weights fit {model_label(fit.model)} with {fit.n_outputs} classes."
 
 
-def fit_words(fit: CheckpointFit) -> str:
+def fit_words(fit: Match) -> str:
     """Return in a sentence whether the weights fit."""
     if fit.model == ONNX:
         known = fit.n_outputs if fit.likely_outputs is None else fit.likely_outputs
@@ -82,7 +56,7 @@ def fit_words(fit: CheckpointFit) -> str:
     return f"{fitting}. Every tensor must fit.{renamed}"
 
 
-def lists(fit: CheckpointFit) -> dict[str, tuple[str, ...]]:
+def lists(fit: Match) -> dict[str, tuple[str, ...]]:
     """Return the names of tensors that found no place, by a key of TITLES; only what there is."""
     return {key: names for key in TITLES if (names := getattr(fit, key))}
 
@@ -93,7 +67,7 @@ def shown(names: tuple[str, ...]) -> str:
     return "\n".join([*names[:SHOWN], *([f"and {count(more)} more"] if more > 0 else [])])
 
 
-def all_names(fit: CheckpointFit) -> Table:
+def all_names(fit: Match) -> Table:
     """Return every tensor that found no place, for a file."""
     columns = (Column("list", "list"), Column("tensor", "tensor"))
     return Table(columns, tuple((key, name) for key in lists(fit) for name in lists(fit)[key]))

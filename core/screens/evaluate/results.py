@@ -8,11 +8,13 @@ from typing import Any, Final
 import numpy as np
 
 from core.arrays import row_chunks
+from core.codes import RefusalCode
 from core.configs import AuditConfig
 from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import parse_name
 from core.defaults import LEVEL
 from core.inference.config import EvaluationConfig
+from core.jobs.records import Job, JobState
 from core.losses.papers import subject
 from core.metrics import METRICS
 from core.metrics.intervals import wilson
@@ -21,9 +23,21 @@ from core.metrics.records import Score
 from core.metrics.suite import audit
 from core.predictions import Predictions, Task
 from core.published import PAPERS, compared, networks_of, published
-from core.screens.kit.numbers import count, in_hundred, percent, points
-from core.screens.kit.records import Column
+from core.screens.kit.numbers import (
+    MISSING,
+    about,
+    count,
+    duration,
+    in_hundred,
+    memory,
+    percent,
+    points,
+    span,
+)
+from core.screens.kit.records import Column, Phrase, Sentence, Tile
 from core.screens.kit.tables import PageColumn, ScoreTable, TableRow, estimate
+from core.screens.kit.words import GLOSSARY
+from core.training.progress import Progress
 
 PART_WORDS: Final = {
     "train": ("Training part", "training images"),
@@ -44,6 +58,17 @@ COLUMNS: Final = (
     Column("confidence", "mean confidence", "share"),
 )
 LABEL_HEADS: Final = ("Split or set", "Images", "AUROC, mean of labels", "ECE", "Mean confidence")
+SMALLER: Final = (  # refusals after which a smaller batch may do
+    *(RefusalCode.MEMORY, RefusalCode.HOST_MEMORY, RefusalCode.DEVICE_MEMORY),
+    *(RefusalCode.LIMIT_MEMORY, RefusalCode.SIGNAL, RefusalCode.HANG),
+)
+HELP = {
+    "parts": "Splits of the data and additional sets.",
+    "left": "Estimated from the speed so far.",
+    "rate": "Images per second so far, including reading them.",
+    "memory": "Peak memory of the process, without GPU memory.",
+    "took": "From start to finish, including reading the data.",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +167,7 @@ def line(split: str, role: str, predictions: Predictions) -> SplitResult:
     return SplitResult(split=split, role=role, n=n, score=score, ece=ece, confidence=sure)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Plausibility:
     """Whether an evaluation can be right: one part of the data, against chance and the papers.
 
@@ -159,9 +184,7 @@ class Plausibility:
     @property
     def text(self) -> str:
         """All of them."""
-        return " ".join(
-            sentence for sentence in (self.against, self.worst, self.papers) if sentence
-        )
+        return " ".join(filter(None, (self.against, self.worst, self.papers)))
 
 
 def judged(
@@ -209,9 +232,7 @@ def judged(
         sure = f"while it says {words.sure(says)} on average"
         worst = f"Worst on {name}: {words.right} {words.share(right)}, {sure}."
     papers = _papers(config, judged_split, trained, class_names) if words.details else ""
-    return Plausibility(
-        line=judged_split, guessed=guessed, against=against, worst=worst, papers=papers
-    )
+    return Plausibility(judged_split, guessed, against, worst, papers)
 
 
 def _papers(
@@ -242,22 +263,14 @@ def _papers(
     )
 
 
-def heads(results: Sequence[SplitResult], words: EvaluationWords) -> tuple[str, ...]:
-    """Return the heads of the table of splits and sets."""
-    return LABEL_HEADS if _multilabel(results) else words.heads
-
-
-def _multilabel(results: Sequence[SplitResult]) -> bool:
-    return any(result.score.metric == "auroc" for result in results)
-
-
 def table(results: Sequence[SplitResult], words: EvaluationWords) -> ScoreTable:
     """Return the table of splits and sets; on the page those of the data are shaded."""
-    split, images, score, ece, confidence = heads(results, words)
+    multilabel = any(result.score.metric == "auroc" for result in results)
+    split, images, score, ece, confidence = LABEL_HEADS if multilabel else words.heads
     shown = (
         PageColumn("n", images, "count"),
         PageColumn("auroc", score, "decimals")
-        if _multilabel(results)
+        if multilabel
         else PageColumn("accuracy", score, "share"),
         PageColumn("ece", ece, "share"),
         PageColumn("confidence", confidence, "share"),
@@ -291,4 +304,78 @@ def caption(config: EvaluationConfig, results: Sequence[SplitResult], digest: st
         f"{preprocessing.size[0]} x {preprocessing.size[1]}{crops}. {len(results)} splits and "
         "sets; ECE of 15 bins of equal width; intervals at 95 %. Config "
         f"{digest[:8]}, weights {config.weights.digest[:8]}."
+    )
+
+
+def progress_words(progress: Progress) -> str:
+    """Return how far an evaluation is, in one line."""
+    if progress.stage:
+        return progress.stage
+    now = count(min(progress.epoch + 1, progress.n_epochs))
+    words = f"Part {now} of {count(progress.n_epochs)}"
+    words += f", {count(progress.batch)} of {count(progress.n_batches)} images"
+    return words + (f", {about(progress.left)} left" if progress.left is not None else "")
+
+
+def sentence(
+    job: Job, queue_state: str, judged: Plausibility | None, words: EvaluationWords, *, paused: bool
+) -> Sentence:
+    """Return the sentence of a job's page.
+
+    `queue_state` says where it stands while it waits; `judged` is its sanity line, once it has
+    succeeded and its run is there.
+    """
+    name = f"“{job.name}”"
+    if judged is not None:
+        line = judged.line
+        if line.score.metric == "auroc":
+            value = f"{line.score.value:.3f}" if line.score.value is not None else MISSING
+            return Sentence(
+                (Phrase(f"{name} has a mean AUROC of {value} on {line.label}."),), judged.text
+            )
+        ends = span(line.score.low, line.score.high)
+        write, among = words.result
+        parts = (
+            Phrase(f"{name} is right {write(line.score.value)}"),
+            Phrase(f" ({ends})", unbroken=True),
+            Phrase(f" {among} {count(line.n)} {line.images}."),
+        )
+        return Sentence(parts, judged.text)
+    if job.state is JobState.SUCCEEDED:
+        took = f" in {duration((job.ended or 0) - job.started)}" if job.started else ""
+        return Sentence((Phrase(f"Evaluated {name}{took}."),))
+    if job.state is JobState.QUEUED:
+        starts = "It starts when the queue resumes." if paused else "It starts by itself."
+        return Sentence((Phrase(f"{name} is {queue_state}."),), starts * (not job.asked))
+    if not job.state.ended:
+        verb = "Stopping" if job.asked else "Evaluating"
+        return Sentence((Phrase(f"{verb} {name}."),), words.showing)
+    verb = {JobState.FAILED: "failed", JobState.LOST: "was lost"}.get(job.state, "was stopped")
+    after = " before it began"
+    if job.started is not None and job.ended is not None:
+        after = f" after {duration(job.ended - job.started)}"
+    return Sentence((Phrase(f"{name} {verb}{after}."),), "Nothing was kept.")
+
+
+def tiles(
+    job: Job, progress: Progress | None, results: tuple[SplitResult, ...]
+) -> tuple[Tile, ...]:
+    """Return the numbers of a job: how far and how fast, or what was looked at."""
+    if job.state is JobState.SUCCEEDED:
+        images = sum(result.n for result in results)
+        took = duration((job.ended or 0) - job.started) if job.started else MISSING
+        return (
+            Tile("Images", count(images), help=GLOSSARY["images"]),
+            Tile("Splits and sets", count(len(results)), help=HELP["parts"]),
+            Tile("Took", took, help=HELP["took"]),
+        )
+    if progress is None or job.state.ended:
+        return ()
+    left = MISSING if progress.left is None else about(progress.left)
+    of = f"of {count(progress.n_epochs)}"
+    return (
+        Tile("Splits and sets done", count(progress.epoch), of, help=HELP["parts"]),
+        Tile("Time left", left, help=HELP["left"]),
+        Tile("Images per second", count(round(progress.images_per_second)), help=HELP["rate"]),
+        Tile("Memory", memory(progress.memory), help=HELP["memory"]),
     )

@@ -26,7 +26,7 @@ UNKNOWN: Final = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ModelTrial:
     """How a model did on a few images, or of many labels answers.
 
@@ -89,12 +89,4 @@ def trial(
             advice = ORDER
     hits = int(right.sum())
     low, high = (float(end) for end in wilson(np.array(hits), np.array(right.size), LEVEL))
-    return ModelTrial(
-        n=right.size,
-        right=hits / right.size,
-        low=low,
-        high=high,
-        chance=chance,
-        advice=advice,
-        few=few,
-    )
+    return ModelTrial(right.size, hits / right.size, low, high, chance, advice, few)

@@ -1,4 +1,4 @@
-"""One evaluation: how far it is, what it found, why it failed, and what can be done with it."""
+"""One evaluation: what is tried and queued, how far it is, what it found, why it failed."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,28 +7,35 @@ from typing import Final
 import streamlit as st
 
 from core.codes import RefusalCode
-from core.errors import LibraryError
+from core.errors import LibraryError, UsageError, sentence
 from core.fields import JsonObject
+from core.inference.client import Answer
 from core.inference.config import EvaluationConfig
 from core.inference.folder import WEIGHTS
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
 from core.library import Manifest
+from core.models.catalogue import ONNX
 from core.published import compared
-from core.screens.evaluate import checkpoint, words
+from core.screens.evaluate import checkpoint
 from core.screens.evaluate import results as evaluation
 from core.screens.evaluate.results import EvaluationWords, SplitResult
+from core.screens.evaluate.trial import trial
 from core.screens.kit.records import Sentence
-from pages.ui import frame, site, state, visitor, weights_source, widgets
+from core.training.submission import NO_FOLDER
+from pages.ui import frame, inference, site, state, visitor, weights_source, widgets
 from pages.ui.evaluate import state as form
 from pages.ui.jobs import watch as job_watch
 from pages.ui.jobs.watch import WatchedJob
+from pages.ui.task import BackgroundTask
 from pages.ui.visitor import open_library
+from pages.ui.weights_source import OpenedWeights
 
 IN_ANY_CASE: Final[dict[str, tuple[str, JsonObject]]] = {  # by what was refused
     RefusalCode.IMPLAUSIBLE: ("Keep it in any case", {"keep_implausible": True}),
     RefusalCode.CHECKSUM: ("Use the changed files", {"changed_files": True}),
 }
+MOST: Final = 64
 
 
 def submit(jobs: LocalJobs, config: EvaluationConfig, weights: Path) -> None:
@@ -46,7 +53,7 @@ def heading(watched: WatchedJob) -> tuple[str, Sentence]:
     trained = compared(training.config, training.class_names) if training else None
     class_names = run.class_names if run else ()
     judged = evaluation.judged(config, _lines(job), edition, trained, class_names)
-    sentence = words.sentence(job, watched.place, judged, edition, paused=jobs.paused)
+    sentence = evaluation.sentence(job, watched.place, judged, edition, paused=jobs.paused)
     return checkpoint.model_label(config.model), sentence
 
 
@@ -88,13 +95,14 @@ def actions(watched: WatchedJob) -> None:
     if not job.state.ended:
         return
     config, weights = jobs.evaluation(job.id), jobs.folder(job.id).path / WEIGHTS
+    failed = job.failure.code if job.failure else ""
     if job.state is JobState.SUCCEEDED:
         run = job_watch.run_of(job)
         if run is not None:
             if run.splits:
                 job_watch.open_in(site.RELIABILITY, run, primary=True)
             job_watch.open_in(site.OOD, run)
-    elif (job.failure is not None and job.failure.code in words.SMALLER) and config.batch_size > 1:
+    elif failed in evaluation.SMALLER and config.batch_size > 1:
         half = config.batch_size // 2
         st.button(
             "Retry with half the batch" if state.plain() else f"Retry with a batch of {half}",
@@ -104,8 +112,8 @@ def actions(watched: WatchedJob) -> None:
             args=(jobs, replace(config, batch_size=half), weights),
         )
         job_watch.button("Retry unchanged", "retry", jobs.retry, job)
-    elif job.failure is not None and job.failure.code in IN_ANY_CASE:
-        label, change = IN_ANY_CASE[job.failure.code]
+    elif failed in IN_ANY_CASE:
+        label, change = IN_ANY_CASE[failed]
         st.button(
             label, key="job.keep", on_click=submit, args=(jobs, replace(config, **change), weights)
         )
@@ -124,9 +132,9 @@ def _again(job_id: str) -> None:
 def body(jobs: LocalJobs, job: Job) -> None:
     """Draw the progress, results, log and settings of an evaluation."""
     config, lines, progress = jobs.evaluation(job.id), _lines(job), jobs.progress(job.id)
-    text = words.progress_words(progress) if progress else "Reading the data and the weights."
+    text = evaluation.progress_words(progress) if progress else "Reading the data and the weights."
     job_watch.progress(jobs, job, progress, text)
-    tiles = words.tiles(job, progress, lines)
+    tiles = evaluation.tiles(job, progress, lines)
     if tiles:
         widgets.strip(tiles)
     if job.state is not JobState.SUCCEEDED:
@@ -147,3 +155,58 @@ def body(jobs: LocalJobs, job: Job) -> None:
     if not state.plain():
         with st.expander("Settings", key="job.settings"):
             st.json(config.to_json(), expanded=2)
+
+
+def buttons(jobs: LocalJobs, opened: OpenedWeights) -> None:
+    """Draw why the form is refused, what a trial showed, and the buttons."""
+    config: EvaluationConfig | None = None
+    try:
+        config = form.config(opened)
+    except UsageError as error:
+        if error.what == NO_FOLDER:  # nothing is wrong yet
+            widgets.caption(f"{sentence(error.remedy)}")
+        else:
+            frame.refusal(error)
+    path = opened.path(opened.file.group(str(form.value("group"))))
+    task: BackgroundTask[Answer] | None = None
+    if config is not None:
+        split = next(part for part in evaluation.ORDER if part in config.splits)
+        question = {"config": config.to_json(), "weights": str(path), "split": split, "n": MOST}
+        text, program = f"Running on {MOST} images.", config.model == ONNX
+        task = inference.query("evaluate.trying", "trying", question, text, program=program)
+        answer = task.draw()
+        if answer is not None:  # of the settings as they stand
+            even = 0.5 if config.preprocessing.gives_probabilities else 0.0
+            arrays, class_names = answer.arrays, answer.values["class_names"]
+            verdict = trial(arrays["scores"], arrays["labels"], class_names, even=even)
+            other = form.other_size() if verdict.guessed else None
+            if verdict.guessed:
+                advice = f"{verdict.text} {verdict.advice} {verdict.few}".strip()
+                widgets.caveat("No better than guessing", advice)
+            else:
+                st.markdown(f":material/check_circle: {verdict.text} {verdict.few}")
+            if other is not None:
+                st.button(
+                    f"Use images of {other[0]} x {other[1]}",
+                    key="evaluate.other_size",
+                    on_click=form.change_size,
+                    args=(other,),
+                )
+    with st.container(horizontal=True, vertical_alignment="center", key="evaluate.actions"):
+        st.button(
+            "Run on the images" if state.plain() else "Evaluate",
+            type="primary",
+            icon=":material/play_arrow:",
+            disabled=config is None,
+            key="evaluate.submit",
+            on_click=submit,
+            args=(jobs, config, path),
+        )
+        if task is not None:
+            st.button(
+                f"Try on {MOST} images",
+                key="evaluate.try",
+                on_click=task.begin,
+                disabled=task.running,
+                help="Checks in seconds whether it beats guessing. Nothing is kept.",
+            )

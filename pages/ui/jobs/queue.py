@@ -12,7 +12,7 @@ from core.errors import AuditError
 from core.jobs.audit import AUDIT
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
-from core.screens.evaluate import words as evaluation_words
+from core.screens.evaluate import results as evaluation
 from core.screens.kit.numbers import count, duration, memory
 from core.screens.runs import audit_words
 from core.screens.train import words
@@ -36,7 +36,7 @@ ICONS = {
 
 PAGES = {words.TRAIN: site.TRAIN, words.EVALUATE: site.EVALUATE, AUDIT: site.HOME}
 PROGRESS_WORDS = {
-    words.EVALUATE: evaluation_words.progress_words,
+    words.EVALUATE: evaluation.progress_words,
     AUDIT: audit_words.progress_words,
 }
 OTHERS = {words.EVALUATE: "evaluations", AUDIT: "audits"}  # beside trainings

@@ -1,28 +1,228 @@
-"""The form of the Train page: few things first, the rest folded; `state` keeps what is set."""
+"""The form of the Train page: few things first, the rest folded; a config in and out."""
 
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final
 
 import streamlit as st
 
 from core.datasets.catalogue import DATASETS, TEXT_DATA, data_entry
 from core.datasets.texts.corpus import NEWSGROUPS
 from core.errors import UsageError
-from core.fields import Field
+from core.fields import Field, JsonObject, declared
 from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs
+from core.jobs.records import Job
 from core.losses.catalogue import LOSSES, Setting
 from core.models.catalogue import BERT, MODELS, TEXT_MODELS
 from core.screens.kit.numbers import MINUS, count, three
-from core.training.config import DEVICES, advice
+from core.training.config import DEVICES, TrainConfig, advice, from_json
 from core.training.recipes import RECIPES
+from core.training.submission import (
+    BERT_BASE,
+    FIRST,
+    NO_FOLDER,
+    check_folder,
+    folder_remedy,
+    seeds,
+    sweep,
+    trainings,
+)
 from pages.ui import widgets
-from pages.ui.form import NARROW, SESSION, WIDE
+from pages.ui.form import NARROW, SESSION, WIDE, Form
 from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import launcher
-from pages.ui.train import state as form
-from pages.ui.train.state import BY_NAME, FORM, NUMBER, OWN, key
 
+BY_NAME: Final = "by_name"  # of timm or torchvision
+OWN: Final = "own"
+NUMBER: Final = "number"
+TEXT_RECIPE: Final = "newsgroups"
+BERT_RECIPE: Final = "newsgroups_bert"
+WORDS: Final = ("vocabulary", "taken", "dimension", "embeddings", "fixed")  # not of BERT
+LEARNING: Final = ("epochs", "batch_size", "optimizer", "schedule", "keep")
+FORM: Final = Form(
+    "train",
+    {key: field for key, field in declared(TrainConfig).items() if key != "seed"}
+    | {
+        "seeds": Field("Seeds", "One training per seed: 0, or 0, 1, 2.", length=2_000),
+        "sweep": Field(
+            "Sweep",
+            "One training per value, such as loss.gamma = 1, 2, 3; optimizer.lr = 0.1, 0.05.",
+            length=1_000,
+        ),
+        "priority": Field("Priority", "Higher ones start first.", low=-100, high=100, kind=int),
+        "minutes": Field(
+            "Time limit, minutes",
+            "Stops the training; empty for no limit.",
+            low=1,
+            high=527_040,
+            step=10,
+            kind=float | None,
+        ),
+    },
+)
+key, value, put = FORM.key, FORM.value, FORM.put
 OF_SCHEDULE = {"step": ("factor",), "plateau": ("factor", "patience"), "linear": ("warmup",)}
+
+
+def begin() -> None:
+    """Fill the form when it is drawn first in a session."""
+    if key("data") not in st.session_state:
+        fill(from_json(FIRST))
+
+
+def fill(config: TrainConfig, job: Job | None = None) -> None:
+    """Set every widget to a config, and to how its job was submitted; no other losses.
+
+    UsageError SETTING: a widget cannot hold what is given as it is; the form stays as it was.
+    """
+    own = config.model in MODELS or config.of_texts
+    pinned = job is not None and ":" in job.wants
+    limit = job.time_limit if job else None
+    values = FORM.of(config.to_json()) | {
+        "model": config.model if own else BY_NAME,
+        "network": None if own else config.model,
+        "loss": config.loss["name"],
+        # A name that only says loss, network and data would be wrong once these are changed.
+        "name": "" if config.name == replace(config, name="").name else config.name,
+        "seeds": str(config.seed),
+        "device": job.wants if job and pinned else config.device,
+        "others": [],
+        "sweep": "",
+        "priority": job.priority if job else 0,
+        "minutes": None if limit is None else limit / 60,
+        "preset": config.preset or OWN,
+    }
+    for name in values.keys() & FORM.widgets.keys():
+        FORM.check(name, values[name])
+    if config.data_root == "":
+        raise UsageError("SETTING", "data_root is empty", "name the folder, or give null")
+    for name, what in values.items():
+        put(name, what)
+    fill_loss(str(config.loss["name"]), config.loss)
+
+
+def fill_recipe(settings: Mapping[str, Any]) -> None:
+    """Set the widgets that a recipe speaks of."""
+    for name, what in FORM.of(settings).items():
+        put(name, what)
+
+
+def fill_loss(loss: str, settings: Mapping[str, Setting]) -> None:
+    """Set the widgets of a loss's parameters; those not given have their defaults."""
+    for parameter, field in LOSSES[loss].parameters.items():
+        set_parameter(loss, parameter, settings.get(parameter, field.default))
+
+
+def set_parameter(loss: str, parameter: str, what: Setting) -> None:
+    """Set the widgets of one parameter."""
+    name, field = f"loss.{loss}.{parameter}", LOSSES[loss].parameters[parameter]
+    if field.choices:
+        put(f"{name}.word", what if isinstance(what, str) else NUMBER)
+        if isinstance(what, str):
+            return
+    put(name, float(what) if field.kind is float else what)
+
+
+def setting(loss: str, parameter: str) -> Setting:
+    """Return what a parameter is set to."""
+    name = f"loss.{loss}.{parameter}"
+    word = value(f"{name}.word") if LOSSES[loss].parameters[parameter].choices else None
+    current: Setting = value(name) if word in (None, NUMBER) else word
+    return current
+
+
+def loss_settings(loss: str) -> dict[str, Setting]:
+    """Return the settings of a loss as they stand."""
+    return {parameter: setting(loss, parameter) for parameter in LOSSES[loss].parameters}
+
+
+def preset_of(loss: str) -> str:
+    """Return which of a loss's presets its settings are, else OWN."""
+    entry, current = LOSSES[loss], loss_settings(loss)
+    defaults = {parameter: field.default for parameter, field in entry.parameters.items()}
+    matching = (
+        name
+        for name, preset in entry.presets.items()
+        if defaults | dict(preset.settings) == current
+    )
+    return next(matching, OWN)
+
+
+def base() -> TrainConfig:
+    """Return the config with its first seed; UsageError SETTING, SEEDS or FOLDER."""
+    loss, own = value("loss"), value("model") != BY_NAME
+    if not own and not value("network"):
+        raise UsageError("SETTING", "No network is picked", "search for one in timm or torchvision")
+    data = FORM.settings(TrainConfig) | {
+        "model": value("model") if own else value("network"),
+        "loss": {"name": loss, **loss_settings(loss)},
+        "name": "",
+        "seed": seeds(value("seeds") or "")[0],
+        "device": "auto" if launcher.in_cluster() else str(value("device")).split(":")[0],
+        "preset": None if value("preset") == OWN else value("preset"),
+    }
+    if of_texts():
+        data["pretrained"] = False
+        unused = WORDS if value("model") == BERT else ("bert",)  # what stands there waits
+        data["text"] = {key: of for key, of in data["text"].items() if key not in unused}
+    else:
+        del data["text"]  # what stands there waits for data of texts
+    if value("model") == BERT and of_texts() and not value("bert"):
+        raise UsageError("FOLDER", NO_FOLDER, f"enter the folder of BERT, such as {BERT_BASE}")
+    config = from_json(data)
+    entry = data_entry(config.data)
+    if entry.needs_root and config.data_root is None:
+        raise UsageError("FOLDER", NO_FOLDER, folder_remedy(config.data, entry.label))
+    check_folder(config.data_root)
+    check_folder(config.text.embeddings)
+    check_folder(config.text.bert)
+    return config
+
+
+def of_texts() -> bool:
+    """Whether the data in the form are texts."""
+    return value("data") in TEXT_DATA
+
+
+def data_changed() -> None:
+    """Give texts a network that reads them and the papers' recipe for them, images one of theirs.
+
+    Nothing changes between two sets of images, or of texts.
+    """
+    if of_texts() == (value("model") in TEXT_MODELS):
+        return
+    texts = of_texts()
+    put("model", next(iter(TEXT_MODELS)) if texts else FIRST["model"])
+    put("preset", TEXT_RECIPE if texts else OWN)
+    first = from_json(FIRST).to_json()
+    fill_recipe(_of_texts() if texts else {key: first[key] for key in LEARNING})
+
+
+def model_changed() -> None:
+    """Give BERT its recipe, whose rates and texts are not those of other networks, and back."""
+    if value("model") == BERT:
+        put("preset", BERT_RECIPE)
+        fill_recipe(RECIPES[BERT_RECIPE].settings)
+    elif value("preset") == BERT_RECIPE:
+        put("preset", TEXT_RECIPE)
+        fill_recipe(_of_texts())
+
+
+def _of_texts() -> JsonObject:
+    """Return the papers' recipe for texts, with the texts' own settings that BERT's changes."""
+    first = from_json(FIRST).to_json()["text"]
+    text = {key: first[key] for key in RECIPES[BERT_RECIPE].settings["text"]}
+    return {**RECIPES[TEXT_RECIPE].settings, "text": text}
+
+
+def submitted() -> tuple[TrainConfig, ...]:
+    """Return every training that the form asks for; errors as of `base`."""
+    name = (value("name") or "").strip()
+    config = base()
+    values = sweep(value("sweep") or "", str(config.loss["name"]))
+    return trainings(config, name, value("others") or [], seeds(value("seeds") or ""), values)
 
 
 def draw(jobs: LocalJobs) -> None:
@@ -30,7 +230,7 @@ def draw(jobs: LocalJobs) -> None:
     _draw_data_model_and_loss()
     place, line = st.container(), st.container()
     with st.expander("Loss, epochs, seeds and device", key="train.few"):
-        _draw_loss_settings(str(form.value("loss")))
+        _draw_loss_settings(str(value("loss")))
         with st.container(horizontal=True, vertical_alignment="top", key="train.second"):
             FORM.draw("epochs")
             FORM.draw("seeds", width=NARROW)
@@ -38,12 +238,12 @@ def draw(jobs: LocalJobs) -> None:
             if not launcher.in_cluster():
                 gpus = [device.slot for device in cache_train.devices() if device.slot != CPU]
                 options = ["auto", "cpu", *(["cuda"] if gpus else []), *(gpus if gpus[1:] else [])]
-                now = str(form.value("device"))
+                now = str(value("device"))
                 options += [] if now in options else [now]
                 FORM.select("device", options, lambda name: DEVICES.get(name, name), width=NARROW)
     launcher.ask(jobs)
     with st.expander("More settings", key="train.more"):
-        recipe = form.value("preset")
+        recipe = value("preset")
         st.selectbox(
             "Recipe",
             [OWN, *RECIPES],
@@ -59,34 +259,34 @@ def draw(jobs: LocalJobs) -> None:
             FORM.draw("batch_size")
             FORM.draw("optimizer", width=NARROW)
             FORM.draw("lr")
-            if form.value("optimizer") == "sgd":
+            if value("optimizer") == "sgd":
                 FORM.draw("momentum")
             FORM.draw("weight_decay")
-            if form.value("optimizer") == "adagrad" and form.of_texts():
+            if value("optimizer") == "adagrad" and of_texts():
                 FORM.draw("vectors_lr")
             FORM.draw("schedule", width=NARROW)
-            if form.value("schedule") == "step":
+            if value("schedule") == "step":
                 FORM.draw("drops", width=200)
-            of_schedule = OF_SCHEDULE.get(str(form.value("schedule")), ())
+            of_schedule = OF_SCHEDULE.get(str(value("schedule")), ())
             for name in (*of_schedule, "keep", "last_batch", "reduction", "clip_norm", "precision"):
                 FORM.draw(name)
-            if not form.of_texts():
+            if not of_texts():
                 FORM.draw("augment")
-        widgets.title("Texts" if form.of_texts() else "Images")
+        widgets.title("Texts" if of_texts() else "Images")
         with st.container(horizontal=True, vertical_alignment="top", key="train.images"):
             FORM.draw("n_train")
             FORM.draw("split_seed")
-            if form.of_texts():
+            if of_texts():
                 _texts()
-            elif not DATASETS[str(form.value("data"))].needs_root:
+            elif not DATASETS[str(value("data"))].needs_root:
                 with st.container(width=WIDE, key="train.box.folder"):
                     FORM.draw("data_root")
-            if str(form.value("data")).startswith("cifar"):
+            if str(value("data")).startswith("cifar"):
                 FORM.draw("changed_files")
         _submission()
     # Settings that make no config are refused where they are submitted
     with place, suppress(UsageError):
-        for notice in advice(form.base()):
+        for notice in advice(base()):
             widgets.caveat("May not learn", notice.sentence)
     with line:  # once the fields have the values that they begin with
         widgets.caption(_standing())
@@ -94,12 +294,12 @@ def draw(jobs: LocalJobs) -> None:
 
 def _standing() -> str:
     """Return what the first fold holds, so that a first training can leave it folded."""
-    epochs, loss = form.value("epochs"), str(form.value("loss"))
-    seeds = (form.value("seeds") or "").strip()
-    entry, preset = LOSSES[loss], LOSSES[loss].presets.get(form.preset_of(loss))
+    epochs, loss = value("epochs"), str(value("loss"))
+    seeds = (value("seeds") or "").strip()
+    entry, preset = LOSSES[loss], LOSSES[loss].presets.get(preset_of(loss))
     words = [
         f"{entry.parameters[name].label} {_setting(entry.parameters[name], value)}"
-        for name, value in form.loss_settings(loss).items()
+        for name, value in loss_settings(loss).items()
     ]
     settings = [f"preset “{preset.label}”"] if preset else words
     length = f"{count(epochs)} epoch{'s' * (epochs != 1)}"
@@ -122,31 +322,31 @@ def _draw_data_model_and_loss() -> None:
     data, model_place, loss = st.columns(3, gap="small")
     with data:
         options = [*DATASETS, *TEXT_DATA]
-        FORM.select("data", options, lambda name: data_entry(name).label, changed=form.data_changed)
-        entry = data_entry(str(form.value("data")))
+        FORM.select("data", options, lambda name: data_entry(name).label, changed=data_changed)
+        entry = data_entry(str(value("data")))
         widgets.caption(entry.plain)
         if entry.needs_root:
             FORM.draw("data_root")
     with model_place:
-        known = TEXT_MODELS if form.of_texts() else MODELS
+        known = TEXT_MODELS if of_texts() else MODELS
         FORM.select(
             "model",
-            [*known] if form.of_texts() else [*known, BY_NAME],
+            [*known] if of_texts() else [*known, BY_NAME],
             lambda name: (
                 "Another, from timm or torchvision"
                 if name == BY_NAME
                 else (MODELS | TEXT_MODELS)[name].label
             ),
-            changed=form.model_changed,
+            changed=model_changed,
         )
-        model = str(form.value("model"))
+        model = str(value("model"))
         if model in known:
             widgets.caption(f"{known[model].plain} {known[model].millions:g} million weights.")
             if model == BERT:
                 FORM.draw("bert")
         else:
             network_names = cache_train.networks()
-            chosen = form.value("network")
+            chosen = value("network")
             others = (
                 () if chosen is None or (network_names and chosen in network_names) else (chosen,)
             )
@@ -162,14 +362,14 @@ def _draw_data_model_and_loss() -> None:
             FORM.draw("pretrained")
     with loss:
         FORM.select("loss", list(LOSSES), lambda name: LOSSES[name].label, changed=_loss_changed)
-        widgets.caption(LOSSES[str(form.value("loss"))].plain)
+        widgets.caption(LOSSES[str(value("loss"))].plain)
 
 
 def _loss_changed() -> None:
     """Give a loss that is picked for the first time its defaults."""
-    loss = str(form.value("loss"))
-    if any(form.setting(loss, parameter) is None for parameter in LOSSES[loss].parameters):
-        form.fill_loss(loss, {})
+    loss = str(value("loss"))
+    if any(setting(loss, parameter) is None for parameter in LOSSES[loss].parameters):
+        fill_loss(loss, {})
 
 
 def _draw_loss_settings(loss: str) -> None:
@@ -179,7 +379,7 @@ def _draw_loss_settings(loss: str) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="top", key="train.parameters"):
         if entry.presets:
-            form.put(f"values.{loss}", form.preset_of(loss))
+            put(f"values.{loss}", preset_of(loss))
             st.selectbox(
                 "Preset",
                 [OWN, *entry.presets],
@@ -191,7 +391,7 @@ def _draw_loss_settings(loss: str) -> None:
             )
         for parameter, field in entry.parameters.items():
             _draw_parameter(f"loss.{loss}.{parameter}", field)
-    preset = entry.presets.get(form.preset_of(loss))
+    preset = entry.presets.get(preset_of(loss))
     widgets.caption(f"{preset.source if preset else entry.source}.")
 
 
@@ -211,7 +411,7 @@ def _draw_parameter(name: str, field: Field) -> None:
         return
     if field.choices:
         options = [*field.choices, NUMBER] if numeric else list(field.choices)
-        word = form.value(f"{name}.word")
+        word = value(f"{name}.word")
         options += [] if word is None or word in options else [word]  # a schedule
         st.selectbox(
             field.label,
@@ -223,10 +423,10 @@ def _draw_parameter(name: str, field: Field) -> None:
             format_func=lambda word: "every N batches" if word == NUMBER else word,
             accept_new_options=field.allows is not None,
         )
-        if not numeric or form.value(f"{name}.word") != NUMBER:
+        if not numeric or value(f"{name}.word") != NUMBER:
             return
-        if form.value(name) is None:
-            form.put(name, field.low)
+        if value(name) is None:
+            put(name, field.low)
     assert field.low is not None
     assert field.high is not None
     number = float if field.kind is float else int
@@ -244,28 +444,28 @@ def _draw_parameter(name: str, field: Field) -> None:
 
 
 def _take_preset(loss: str) -> None:
-    preset = LOSSES[loss].presets.get(str(form.value(f"values.{loss}")))
+    preset = LOSSES[loss].presets.get(str(value(f"values.{loss}")))
     if preset is not None:
-        form.fill_loss(loss, preset.settings)
+        fill_loss(loss, preset.settings)
 
 
 def _take_recipe() -> None:
-    recipe = RECIPES.get(str(form.value("preset")))
+    recipe = RECIPES.get(str(value("preset")))
     if recipe is not None:
-        form.fill_recipe(recipe.settings)
+        fill_recipe(recipe.settings)
 
 
 def _texts() -> None:
-    of_bert = form.value("model") == BERT
+    of_bert = value("model") == BERT
     own = () if of_bert else ("vocabulary", "taken", "dimension")
     for name in ("length", "test_length", *own):
         FORM.draw(name)
-    if form.value("data") == NEWSGROUPS:
+    if value("data") == NEWSGROUPS:
         FORM.draw("strip", width=WIDE)
     for name in ("left_out",) if of_bert else ("embeddings", "left_out"):
         with st.container(width=WIDE, key=f"train.box.{name}"):
             FORM.draw(name)
-    if form.value("embeddings") and not of_bert:
+    if value("embeddings") and not of_bert:
         FORM.draw("fixed")
 
 

@@ -18,7 +18,7 @@ from pages.ui import cache, frame, server, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.jobs import launcher
 from pages.ui.jobs import watch as job_watch
-from pages.ui.train import state as form
+from pages.ui.train import form
 
 MAX_CONFIG_BYTES: Final = 64 * 1024
 NOT_LOADED: Final = "train.not_loaded"

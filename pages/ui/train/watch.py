@@ -31,7 +31,7 @@ from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import queue
 from pages.ui.jobs import watch as job_watch
 from pages.ui.jobs.watch import WatchedJob
-from pages.ui.train import state as form
+from pages.ui.train import form
 from pages.ui.visitor import open_jobs, open_library
 
 PANEL_WIDTH = 332  # three abreast on a wide screen

@@ -54,7 +54,7 @@ def test_what_fits_is_loaded_whole_and_in_evaluation(small, same, tmp_path):
 
 
 def test_a_match_comes_back_from_json(small):
-    from core.checkpoints.match import Match
+    from core.checkpoints.names import Match
 
     for state in (small.state_dict(), {"module.x.weight": small.state_dict()["head.weight"]}):
         got = matched(state)

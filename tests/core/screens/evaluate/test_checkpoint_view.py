@@ -1,9 +1,9 @@
 """What a page says of weights: names, counts, and the lists of a network that does not fit."""
 
 from core import codec
+from core.checkpoints.names import Match
 from core.readers.weights.named_tensors import TensorInfo, WeightGroup, WeightsFile
 from core.screens.evaluate import checkpoint
-from core.screens.evaluate.checkpoint import CheckpointFit
 
 NOTHING = {"left": [], "missing": [], "unexpected": [], "mismatched": []}
 FITS = {
@@ -24,7 +24,7 @@ def group(key: str = "", *, ema: bool = False) -> WeightGroup:
 
 
 def test_a_fit_says_how_many_tensors_and_what_was_renamed():
-    fit = codec.read(CheckpointFit, FITS)
+    fit = codec.read(Match, FITS)
     assert fit.ok
     assert checkpoint.fit_words(fit) == (
         "All 120 tensors fit ResNet-50 with 10 outputs. The prefix “module.” was removed."
@@ -37,9 +37,7 @@ def test_a_fit_says_how_many_tensors_and_what_was_renamed():
 def test_a_misfit_names_every_list_and_the_likely_number_of_classes():
     names = [f"fc.{i}" for i in range(12)]
     data = FITS | {"matched": 108, "missing": names, "renamed": "", "likely_outputs": 100}
-    fit = codec.read(
-        CheckpointFit, data | {"model": "timm:resnet18", "unexpected": ["head.weight"]}
-    )
+    fit = codec.read(Match, data | {"model": "timm:resnet18", "unexpected": ["head.weight"]})
     assert not fit.ok
     assert fit.other_outputs == 100
     assert checkpoint.fit_words(fit) == (

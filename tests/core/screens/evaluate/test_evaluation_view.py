@@ -13,7 +13,7 @@ from core.jobs.records import Job, JobState
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.evaluate import results as evaluation
-from core.screens.evaluate.words import sentence
+from core.screens.evaluate.results import sentence
 
 CONFIG = EvaluationConfig(
     model="resnet50_cifar",
