@@ -88,10 +88,14 @@ def innate_calibration(
 
 
 def innate_of_splits(
-    sources: Mapping[str, Source], choice: RowChoice, before: MethodReport, scaled: EvaluatedMethod
+    sources: Mapping[str, Source],
+    choice: RowChoice,
+    before: EvaluatedMethod,
+    scaled: EvaluatedMethod,
 ) -> InnateCalibration:
     """Return the same where the scores lie; sources and choice as of `posthoc.evaluate_splits`."""
-    return innate_calibration(chosen_parts(sources, choice).test, before, scaled)
+    assert before.judged is not None
+    return innate_calibration(chosen_parts(sources, choice).test, before.judged, scaled)
 
 
 def _sure(rows: Predictions) -> ConfidentAnswers:

@@ -1,6 +1,6 @@
 """A run held against people: temperatures fitted on votes beside those on majority labels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -137,11 +137,6 @@ def human_study(
     shown = splits[split]
     fits = human_fits(splits, split, config=config)
     return HumanStudy(human_audit(shown, config), fits, far_rows(shown))
-
-
-def study_beside(source: Source, split: str, others: Sequence[tuple[str, Source]]) -> HumanStudy:
-    """Return the study of a split beside others with votes, for a process of its own."""
-    return human_study({split: source, **dict(others)}, split)
 
 
 def far_rows(predictions: Predictions) -> FarRows:

@@ -1,6 +1,6 @@
 """One metric of a run as the papers' tables have it: as read, and after calibrators."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.configs import AuditConfig
@@ -8,7 +8,7 @@ from core.errors import Refused
 from core.metrics import suite
 from core.metrics.records import Score
 from core.predictions import Predictions, Task
-from core.published import Definition, Protocol
+from core.published import Definition, Protocol, definition
 from core.studies import posthoc
 from core.studies.reliability import Source, loaded
 
@@ -55,8 +55,8 @@ def comparable(task: Task) -> bool:
 def own_numbers(
     rows: Source,
     validation: Source | None,
-    definition: Definition,
-    protocols: Mapping[str, Protocol],
+    metric: str,
+    protocols: Sequence[tuple[str, Protocol]],
 ) -> OwnNumbers:
     """Return a metric of a run by the papers' definition, with intervals.
 
@@ -66,25 +66,25 @@ def own_numbers(
         The split that is reported.
     validation : Predictions or StoredSplit, or None
         The split that calibrators are fitted on.
-    definition : Definition
-        Names a metric of Candor.
-    protocols : mapping of str to Protocol
-        How each calibrator is fitted, by its name.
+    metric : str
+        As the papers' tables name it; its definition names a metric of Candor.
+    protocols : sequence of (str, Protocol)
+        Each calibrator's name, and how it is fitted.
     """
-    predictions = loaded(rows)
+    predictions, defined = loaded(rows), definition(metric)
     if not comparable(predictions.task):
         return OwnNumbers(why=SEVERAL)
-    before, why = _score(predictions, definition)
+    before, why = _score(predictions, defined)
     if before is None or validation is None:
         return OwnNumbers(before=before, why=why or NO_VALIDATION)
     fit_rows, after = loaded(validation), dict[str, FittedScore]()
-    for method, of in protocols.items():
+    for method, of in protocols:
         fit = posthoc.fit(method, fit_rows, objective=of.objective, search=of.search)
         if fit.calibrator is None:
             why = why or fit.refusal
             continue
         try:
-            score, missing = _score(posthoc.calibrated(fit.calibrator, predictions), definition)
+            score, missing = _score(posthoc.calibrated(fit.calibrator, predictions), defined)
         except Refused as refusal:
             score, missing = None, refusal.what
         why = why or missing
@@ -96,10 +96,10 @@ def own_numbers(
     return OwnNumbers(before=before, after=after, why=why)
 
 
-def _score(rows: Predictions, definition: Definition) -> tuple[Score | None, str]:
-    audit = suite.audit(rows, config(definition.metric, definition.settings))
-    score = audit.main.metrics.get(definition.metric)
-    return score, "" if score else audit.unavailable.get(definition.metric, "")
+def _score(rows: Predictions, defined: Definition) -> tuple[Score | None, str]:
+    audit = suite.audit(rows, config(defined.metric, defined.settings))
+    score = audit.main.metrics.get(defined.metric)
+    return score, "" if score else audit.unavailable.get(defined.metric, "")
 
 
 def config(metric: str, settings: Mapping[str, str | int]) -> AuditConfig:

@@ -5,11 +5,10 @@ A large one is begun once for all sessions that open it, watched and stopped as 
 far it is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Final, TypeVar
 
 from core.configs import AuditConfig, BinRule
-from core.library import StoredSplit
 from core.metrics import suite
 from core.metrics.estimates import PreparedTarget
 from core.metrics.human import by_majority as labels_by_majority
@@ -18,9 +17,8 @@ from core.metrics.records import Audit, ClassRow, TargetAudit
 from core.predictions import Outcomes
 from core.predictions import Task as Kind
 from core.screens.kit.numbers import count
-from core.studies.human import HumanStudy, human_study, study_beside
+from core.studies.human import HumanStudy, human_study
 from core.studies.reliability import (
-    Source,
     SplitAudit,
     TargetRows,
     audit_every_metric,
@@ -29,11 +27,12 @@ from core.studies.reliability import (
 )
 from pages.ui import cache, studying
 from pages.ui.caching import cached, results
-from pages.ui.compute import Computation
+from pages.ui.compute import Computation, Rows, step
 from pages.ui.escape import esc
 from pages.ui.task import stop_works
 from pages.ui.visitor import open_library
 
+INTERVALS: Final = "Computing intervals and the noise floor"
 LARGE_CELLS: Final = 20_000_000  # scores; fewer are read in a tenth of a second
 LARGE_VOTES: Final = 30_000  # scores with votes; fewer are held against people in two seconds
 LARGE_CLAIMS: Final = 200_000  # rows, of each label; fewer are resampled in a second
@@ -51,28 +50,48 @@ def large(run: cache.Run, split: str) -> bool:
 def audit(run: cache.Run, split: str) -> Audit | None:
     """Return the headlines of a split with the product's defaults."""
     if not large(run, split):
-        return cache.audit(run, split)
+        return _audit(run, split)
     opened = _opened(run, split)
     return opened.audit if opened else None
 
 
+@cached(64, spinner=INTERVALS)
+def _audit(run: cache.Run, split: str, metrics: tuple[str, ...] = cache.HEADLINES) -> Audit:
+    """Return the headlines, or with ``()`` every metric, which takes several times as long."""
+    return suite.audit(cache.predictions(run, split), AuditConfig(metrics=metrics))
+
+
 def classes(run: cache.Run, split: str) -> tuple[ClassRow, ...]:
-    """Return the per-class rows of a split whose audit is known."""
+    """Return the per-class rows of a split whose audit is known; none of many labels."""
     if not large(run, split):
-        return cache.classes(run, split)
+        return _classes(run, split)
     opened = _opened(run, split)
     return opened.classes if opened else ()
+
+
+@cached(64, spinner=INTERVALS)
+def _classes(run: cache.Run, split: str) -> tuple[ClassRow, ...]:
+    arrays = cache.predictions(run, split)
+    if arrays.task is Kind.MULTILABEL:
+        return ()
+    return suite.class_gaps(arrays, AuditConfig().level, p_joint=_audit(run, split).p_joint)
 
 
 def prepared(run: cache.Run, split: str, target: int | None) -> PreparedTarget | None:
     """Return one target of a split whose audit is known, as every slider move reads it."""
     if not large(run, split):
-        return cache.prepared(run, split, target)
+        return _prepared(run, split, target)
     opened = _opened(run, split)
     if opened and target in opened.prepared:
         return opened.prepared[target]
     rows = _target(run, split, target).computed()
     return rows.prepared if rows else None
+
+
+@cached(8, drafts=16, spinner=INTERVALS, large=True)
+def _prepared(run: cache.Run, split: str, target: int | None) -> PreparedTarget:
+    config, arrays = AuditConfig(), cache.predictions(run, split)
+    return suite.prepare(arrays, target, n_resamples=config.n_resamples, seed=config.seed)
 
 
 def diagram(ready: PreparedTarget, *, n_bins: int, rule: str) -> TargetAudit:
@@ -83,26 +102,22 @@ def diagram(ready: PreparedTarget, *, n_bins: int, rule: str) -> TargetAudit:
 def every_metric(run: cache.Run, split: str) -> Audit | None:
     """Return the audit with all metrics, which takes several times as long."""
     if not large(run, split):
-        return cache.audit(run, split, ())
+        return _audit(run, split, ())
     return _step(run, split, audit_every_metric, words="Computing every metric of").computed()
 
 
 def human(run: cache.Run, split: str) -> HumanStudy | None:
     """Return a split held against the votes of people."""
-    kept = studying.human(run, split)
-    if kept is not None:
-        return kept
-    if run.n(split) * len(run.class_names) > LARGE_VOTES:
-        others = tuple((name, source(run, name)) for name in voted(run) if name != split)
-        return _step(
-            run, split, study_beside, split, others, words="Comparing with people"
-        ).computed()
-    return _human(run, split)
-
-
-@cached(library=16, draft=16, spinner="Comparing with people", keys=cache.KEYS)
-def _human(run: cache.Run, split: str) -> HumanStudy:
-    return human_study({name: cache.predictions(run, name) for name in voted(run)}, split)
+    return step(
+        human_study,
+        tuple(Rows(run, name) for name in voted(run)),
+        split,
+        words=f"Comparing “{esc(run.name)}” with people",
+        heavy=run.n(split) * len(run.class_names) > LARGE_VOTES,
+        slot="human_study",
+        most=16,
+        stored=lambda: studying.human(run, split),
+    ).computed()
 
 
 def voted(run: cache.Run) -> list[str]:
@@ -113,7 +128,7 @@ def voted(run: cache.Run) -> list[str]:
     return [name for name in run.splits if entries[name].votes]
 
 
-@cached(library=64, draft=64, keys=cache.KEYS)
+@cached(64, drafts=64)
 def by_majority(run: cache.Run, split: str) -> bool:
     """Whether labels are what most people chose, where there are votes."""
     if run.task in {Kind.TOP_LABEL, Kind.MULTILABEL} or split not in voted(run):
@@ -134,7 +149,7 @@ def outcomes(run: cache.Run, split: str, target: int | None) -> Outcomes:
 def known(run: cache.Run, split: str) -> Audit | None:
     """Return the headlines of a split where they are known, or quick to make."""
     if not large(run, split):
-        return cache.audit(run, split)
+        return _audit(run, split)
     opened = _split(run, split).known
     return opened.audit if opened else None
 
@@ -150,8 +165,8 @@ def move_results(draft: cache.Run, run: cache.Run) -> None:
 def discard(draft_id: str) -> None:
     """Stop what runs for a draft, and let go of what came of it."""
     stop_works(lambda key: isinstance(key, tuple) and draft_id in key)
-    for function in (audit_split, prepare_target, audit_every_metric, study_beside):
-        results(function.__name__, draft=True, most=KEPT).drop(lambda key: key[0] == draft_id)
+    for function in (audit_split, prepare_target, audit_every_metric, human_study):
+        results(function.__name__, draft=True, most=KEPT).drop(lambda key: draft_id in key)
 
 
 def _split(run: cache.Run, split: str) -> Computation[SplitAudit]:
@@ -171,28 +186,17 @@ def _target(run: cache.Run, split: str, target: int | None) -> Computation[Targe
 
 
 def _step(
-    run: cache.Run, split: str, function: Callable[..., Result], *given: object, words: str
+    run: cache.Run, split: str, function: Callable[..., Result], *given: Hashable, words: str
 ) -> Computation[Result]:
-    """Return the step that calls a function on the scores of a large split; all sessions share it.
-
-    A run that is renamed stays what it is: the digest of the rows stands for it.
-    """
+    """Return the step that calls a function on the scores of a large split."""
     size = f"{count(run.n(split))} rows of {count(len(run.class_names))} classes"
-    return Computation(
-        function=function,
-        key=(run.id, run.digest(split), *given),
+    return step(
+        function,
+        Rows(run, split),
+        *given,
         words=f"{words} “{esc(run.name)}”, {size}.",
-        arguments=lambda: (source(run, split), *given),
-        draft=run.draft,
-        shared=True,
+        heavy=True,
         large=True,
         slot=function.__name__,
         most=KEPT,
     )
-
-
-def source(run: cache.Run, split: str) -> Source:
-    """Return the scores of a draft, and where those of a stored run lie."""
-    if run.draft:
-        return cache.predictions(run, split)
-    return StoredSplit(run.id, split, run.n(split) * len(run.class_names))

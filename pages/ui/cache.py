@@ -1,26 +1,17 @@
-"""Every cached function; keys are ids and digests, arrays are shared read-only.
-
-What belongs to the library is cached for the process; what belongs to a draft for its session
-only, so that nobody is ever served another session's upload.
-"""
+"""Runs and drafts as pages open them, and their arrays, which are shared read-only."""
 
 from dataclasses import dataclass
-from typing import Final
 
 import streamlit as st
 
-from core.configs import AuditConfig
 from core.errors import LibraryError, Notice
+from core.library import StoredSplit
 from core.library.index import RunRow
-from core.metrics import suite
-from core.metrics.estimates import PreparedTarget
-from core.metrics.records import Audit, ClassRow
 from core.predictions import Predictions, RowStats, Task
 from pages.ui import session, visitor
-from pages.ui.caching import Keys, cached, released_when_idle
+from pages.ui.caching import released_when_idle
 from pages.ui.visitor import open_library
 
-INTERVALS = "Computing intervals and the noise floor"
 HEADLINES = ("accuracy", "nll", "brier", "ece", "aurc", "auroc", "auprc")
 
 
@@ -54,10 +45,6 @@ class Run:
     def n(self, split: str) -> int:
         """Return the number of rows of one split."""
         return self.lengths[(*self.splits, *self.outside).index(split)]
-
-
-# To hash a run of a thousand classes would take as long as a figure.
-KEYS: Final[Keys] = {Run: lambda run: (run.id, run.name, run.file_digest, *run.digests)}
 
 
 def find(run_id: str) -> Run:
@@ -153,6 +140,13 @@ def predictions(run: Run, split: str) -> Predictions:
     return _library_split(run, split, checked=True)
 
 
+def source(run: Run, split: str) -> Predictions | StoredSplit:
+    """Return the scores of a draft, and where those of a stored run lie."""
+    if run.draft:
+        return predictions(run, split)
+    return StoredSplit(run.id, split, run.n(split) * len(run.class_names))
+
+
 def adopt_row_stats(run: Run, split: str, rows: RowStats | None) -> None:
     """Take what another process read in the arrays of a split, which it has also checked."""
     arrays = predictions(run, split) if run.draft else _library_split(run, split, checked=False)
@@ -173,35 +167,6 @@ def _library_predictions(
 
 
 released_when_idle(_library_predictions.clear)
-
-
-@cached(library=64, draft=16, spinner=INTERVALS, keys=KEYS)
-def audit(run: Run, split: str, metrics: tuple[str, ...] = HEADLINES) -> Audit:
-    """Return the audit of one split with the product's defaults.
-
-    The headlines are what the page shows at once; ``()`` stands for every metric, which takes
-    several times as long and is asked for by whoever unfolds the table.
-    """
-    return suite.audit(predictions(run, split), AuditConfig(metrics=metrics))
-
-
-@cached(library=64, draft=16, spinner=INTERVALS, keys=KEYS)
-def classes(run: Run, split: str) -> tuple[ClassRow, ...]:
-    """Return the per-class rows; none for a multi-label run, whose labels have audits."""
-    arrays = predictions(run, split)
-    if arrays.task is Task.MULTILABEL:
-        return ()
-    p_joint = audit(run, split).p_joint
-    return suite.class_gaps(arrays, AuditConfig().level, p_joint=p_joint)
-
-
-@cached(library=8, draft=16, spinner=INTERVALS, keys=KEYS, arrays=True)
-def prepared(run: Run, split: str, target: int | None) -> PreparedTarget:
-    """Return one target sorted and resampled, which every slider move reads."""
-    config = AuditConfig()
-    return suite.prepare(
-        predictions(run, split), target, n_resamples=config.n_resamples, seed=config.seed
-    )
 
 
 def rows(**query: object) -> list[RunRow]:

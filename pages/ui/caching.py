@@ -3,7 +3,8 @@
 So nobody is ever served what was computed from another session's upload.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
+from contextlib import nullcontext
 from functools import cache, wraps
 from inspect import signature
 from threading import Lock
@@ -14,9 +15,9 @@ import streamlit as st
 Given = ParamSpec("Given")
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
-Keys = Mapping[str | type, Callable[[Any], object]]  # Any: what Streamlit hands to its hash_funcs
 
 _RELEASED: Final[list[Callable[[], object]]] = []
+_MISSING: Final[Any] = object()  # Any: it stands for a result of any type
 
 
 def released_when_idle(clear: Callable[[], object]) -> None:
@@ -30,60 +31,39 @@ def release() -> None:
         clear()
 
 
-def cached(
-    *, library: int, draft: int, spinner: str = "", keys: Keys | None = None, arrays: bool = False
-) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
-    """Return a decorator that keeps results where what they were computed from belongs.
-
-    An argument whose attribute ``draft`` is true belongs to the session: then so does the result.
-
-    Parameters
-    ----------
-    library, draft : int
-        Most results that are kept for the process, and for each session.
-    spinner : str
-        What the page says while a result is computed; nothing by default.
-    keys : mapping, optional
-        What stands for an argument in the key, by its type.
-    arrays : bool
-        The results are as large as files: `release` lets go of those of the library.
-    """
-
-    def decorate(compute: Callable[Given, Result]) -> Callable[Given, Result]:
-        settings: dict[str, Any] = {"show_spinner": spinner or False}  # Any: mixed settings
-        settings["hash_funcs"] = None if keys is None else dict(keys)
-        of_library = st.cache_resource(max_entries=library, **settings)(compute)
-        of_session = st.cache_resource(scope="session", max_entries=draft, **settings)(compute)
-        if arrays:
-            released_when_idle(of_library.clear)
-        bind = signature(compute).bind
-
-        @wraps(compute)
-        def scoped(*args: Given.args, **named: Given.kwargs) -> Result:
-            call = bind(*args, **named)
-            call.apply_defaults()  # else a default that is spelled out would be another key
-            own = any(getattr(value, "draft", False) for value in call.arguments.values())
-            return (of_session if own else of_library)(*call.args, **call.kwargs)
-
-        return scoped
-
-    return decorate
-
-
 class Results(Generic[Key, Result]):
     """What was computed last, by key; shared by the sessions of a process, or of one session."""
 
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, Lock()
         self._results: dict[Key, Result] = {}
+        self._under_way: dict[Key, Lock] = {}
 
     def get(self, key: Key) -> Result | None:
         """Return a result, or None when it must be computed."""
+        result: Result | None = self._kept(key, None)
+        return result
+
+    def _kept(self, key: Key, missing: Any) -> Any:  # noqa: ANN401  a result, or what is missing
         with self._lock:
-            result = self._results.pop(key, None)
-            if result is not None:  # what is looked at is the last to go
-                self._results[key] = result
-            return result
+            if key not in self._results:
+                return missing
+            self._results[key] = self._results.pop(key)  # what is looked at is the last to go
+            return self._results[key]
+
+    def computed(self, key: Key, function: Callable[[], Result]) -> Result:
+        """Return a result, computed here where it is missing; whoever comes meanwhile waits."""
+        with self._lock:
+            under_way = self._under_way.setdefault(key, Lock())
+        try:
+            with under_way:
+                result: Result = self._kept(key, _MISSING)
+                if result is _MISSING:
+                    self.put(key, result := function())
+                return result
+        finally:
+            with self._lock:
+                self._under_way.pop(key, None)
 
     def put(self, key: Key, result: Result) -> None:
         """Keep a result; what was not looked at for longest goes when there are too many."""
@@ -99,13 +79,15 @@ class Results(Generic[Key, Result]):
                 del self._results[key]
 
 
-def results(kind: str, *, draft: bool, most: int = 256, large: bool = False) -> Results[Any, Any]:
+def results(
+    kind: str, *, draft: bool, most: int = 256, drafts: int | None = None, large: bool = False
+) -> Results[Any, Any]:
     """Return where results of a kind are kept; of a draft a quarter as many, in its session.
 
     Those of the library that are as large as files go with `release`.
     """
     if draft:
-        return _of_session(kind, max(most // 4, 4))
+        return _of_session(kind, max(most // 4, 4) if drafts is None else drafts)
     return (_large if large else _of_library)(kind, most)
 
 
@@ -128,6 +110,44 @@ released_when_idle(_large.clear)
 def _of_session(kind: str, most: int) -> Results[Any, Any]:
     del kind
     return Results(most)
+
+
+def cached(
+    most: int, *, drafts: int | None = None, spinner: str = "", large: bool = False
+) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
+    """Return a decorator that keeps what is quick to compute where its arguments belong.
+
+    An argument whose attribute ``draft`` is true belongs to the session: then so does the result.
+
+    Parameters
+    ----------
+    most, drafts, large
+        As of `results`.
+    spinner : str
+        What the page says while a result is computed; nothing by default.
+    """
+
+    def decorate(compute: Callable[Given, Result]) -> Callable[Given, Result]:
+        bind, kind = signature(compute).bind, f"{compute.__module__}.{compute.__qualname__}"
+
+        @wraps(compute)
+        def scoped(*args: Given.args, **named: Given.kwargs) -> Result:
+            call = bind(*args, **named)
+            call.apply_defaults()  # else a default that is spelled out would be another key
+            given = tuple(call.arguments.values())
+            own = any(getattr(value, "draft", False) for value in given)
+            kept: Results[tuple[object, ...], Result]
+            kept = results(kind, draft=own, most=most, drafts=drafts, large=large)
+
+            def computed() -> Result:
+                with st.spinner(spinner) if spinner else nullcontext():
+                    return compute(*args, **named)
+
+            return kept.computed(given, computed)
+
+        return scoped
+
+    return decorate
 
 
 def once(function: Callable[[], Result]) -> Callable[[], Result]:

@@ -1,4 +1,10 @@
-"""What a page computes, step by step: at once where that is quick, else elsewhere, watched."""
+"""What a page computes, step by step: at once where that is quick, else elsewhere, watched.
+
+    step(study, Rows(run, split), setting, words="Studying").computed()
+
+is all that a page writes: the result is the one that is kept for these rows and settings, or comes
+of a call here or in a process of its own.
+"""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -7,11 +13,36 @@ from typing import Any, Final, Generic, TypeVar
 
 import streamlit as st
 
+from pages.ui import cache
 from pages.ui.caching import Results, results
 from pages.ui.task import BackgroundTask, Shared, Work, in_process
 
 SLOT: Final = "fitting"
+HEAVY_CELLS: Final = 400_000  # scores; fewer are studied in a second or two
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A split of a run or draft: to a key its digest, to a function its scores.
+
+    A run that is renamed stays what it is.
+    """
+
+    run: cache.Run = field(compare=False)
+    split: str
+    id: str = field(init=False)
+    digest: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take what it is known by."""
+        object.__setattr__(self, "id", self.run.id)
+        object.__setattr__(self, "digest", self.run.digest(self.split))
+
+    @property
+    def cells(self) -> int:
+        """How many scores it holds."""
+        return self.run.n(self.split) * len(self.run.class_names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +54,7 @@ class Computation(Generic[Result]):
     function : callable
         Of a module: what computes it, here or in a process of its own.
     key : tuple of hashable
-        What the result depends on beside the function; it begins with the id of a run or draft.
+        What the result depends on beside the function, the ids of runs and drafts among them.
     words : str
         What is computed, safe in Markdown.
     arguments : callable
@@ -32,8 +63,6 @@ class Computation(Generic[Result]):
         It belongs to this session only.
     heavy : bool
         To compute it here would keep a page waiting: a process of its own does it.
-    shared : bool
-        Sessions that want it at the same time wait for one process together.
     large : bool
         The result is as large as a file: that of the library goes when nobody is there.
     slot : str
@@ -50,7 +79,6 @@ class Computation(Generic[Result]):
     arguments: Callable[[], tuple[object, ...]] = field(compare=False)
     draft: bool = field(compare=False)
     heavy: bool = field(default=True, compare=False)
-    shared: bool = field(default=False, compare=False)
     large: bool = field(default=False, compare=False)
     slot: str = field(default=SLOT, compare=False)
     most: int = field(default=256, compare=False)
@@ -76,18 +104,23 @@ class Computation(Generic[Result]):
         """Keep what was computed."""
         self.results.put(self.key, result)
 
+    def here(self) -> Result:
+        """Compute it in this thread, unless another session is about to."""
+        return self.results.computed(self.key, lambda: self.function(*self.arguments()))
+
     def computed(self) -> Result | None:
         """Return the result; None while it is under way or stopped, which the page then says."""
         return computed([self]).get(self)
 
     def task(self, done: int = 0, total: int = 1) -> BackgroundTask[Result]:
-        """Return the task that computes it elsewhere, the next after so many of so many."""
+        """Return the task that computes it elsewhere, the next after so many of so many.
+
+        Sessions that want it at the same time wait for one process together.
+        """
 
         def start() -> Work[Result]:
             keep = partial(self.results.put, self.key)  # its thread has no session to ask
-            shared: Shared[Result] | None = None
-            if self.shared:
-                shared = Shared((self.function, self.key), keep)
+            shared = Shared((self.function, self.key), keep)
             work = in_process(self.function, *self.arguments(), shared=shared)
             work.share = done / total if total > 1 else None
             return work
@@ -95,6 +128,49 @@ class Computation(Generic[Result]):
         return BackgroundTask(
             self.slot, (self.function, *self.key), _text(self, done, total), start
         )
+
+
+def step(
+    function: Callable[..., Result],
+    *given: Hashable,
+    words: str,
+    heavy: bool | None = None,
+    **options: Any,  # noqa: ANN401  as of Computation
+) -> Computation[Result]:
+    """Return the step that calls a study with rows and settings.
+
+    Parameters
+    ----------
+    function, words, **options
+        As of `Computation`.
+    *given : Rows, tuple of Rows, Computation, or any hashable
+        What the function is called with, and the key. It gets rows as `Predictions`, or in a
+        process of its own as `StoredSplit`; those of a tuple in a dict by split; and the result of
+        a step that is known.
+    heavy : bool, optional
+        As of `Computation`; left out, whether there are more than HEAVY_CELLS scores.
+    """
+    several = [part if isinstance(part, tuple) else (part,) for part in given]
+    rows = [part for parts in several for part in parts if isinstance(part, Rows)]
+    if heavy is None:
+        heavy = sum(part.cells for part in rows) > HEAVY_CELLS
+
+    def scores(part: object) -> object:
+        if isinstance(part, tuple) and part and all(isinstance(one, Rows) for one in part):
+            return {one.split: scores(one) for one in part}
+        if not isinstance(part, Rows):
+            return part.known if isinstance(part, Computation) else part
+        return (cache.source if heavy else cache.predictions)(part.run, part.split)
+
+    return Computation(
+        function=function,
+        key=(*dict.fromkeys(part.id for part in rows), *given),
+        words=words,
+        arguments=lambda: tuple(map(scores, given)),
+        draft=any(part.run.draft for part in rows),
+        heavy=heavy,
+        **options,
+    )
 
 
 def computed(steps: Sequence[Computation[Result]]) -> dict[Computation[Result], Result]:
@@ -111,8 +187,7 @@ def computed(steps: Sequence[Computation[Result]]) -> dict[Computation[Result], 
             continue
         if result is None:
             bar.progress(i / len(steps), text=_text(step, i, len(steps)))
-            result = step.function(*step.arguments())
-            step.keep(result)
+            result = step.here()
         task = step.task()
         if task.running:  # another session was faster
             task.stop()

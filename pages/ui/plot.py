@@ -7,19 +7,19 @@ is the identity, and the browser redraws in place.
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import plotly.graph_objects as go
 import plotly.io
 import streamlit as st
 
 from core.screens.kit.records import FigureCard
 from core.screens.kit.theme import Side
 from pages.ui import state, visitor
-from pages.ui.caching import cached
+from pages.ui.caching import results
 
 _ROOT = Path(__file__).parents[2]
 _STATIC = Path(st.__file__).parent / "static" / "static" / "js"
@@ -86,21 +86,12 @@ def spec(card: FigureCard, side: Side) -> str:
     All that it is drawn from is its key, by content. The figures of a draft belong to its session.
     """
     content = blake2b(pickle.dumps(card.draw), digest_size=16).hexdigest()
-    return _spec(content, side, _Asked(card, visitor.shows_draft()))
+    kept = results("figures", draft=visitor.shows_draft(), most=64)  # some 20 kB each
+    text: str = kept.computed((content, side), lambda: _written(card.figure(side)))
+    return text
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """A figure, and whether the page that shows it is made of a draft."""
-
-    card: FigureCard
-    draft: bool
-
-
-@cached(library=64, draft=16)  # some 20 kB each
-def _spec(content: str, side: Side, _asked: _Asked) -> str:
-    del content  # part of the key only
-    figure = _asked.card.figure(side)
+def _written(figure: go.Figure) -> str:
     # Colours, words and lines are sent in single precision: a screen shows no more of them. Not
     # marks: one at the end of an axis would lie a hair beyond it, and not be drawn.
     for trace in figure.data:

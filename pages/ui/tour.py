@@ -113,7 +113,7 @@ def draw(path: str) -> None:
 # What is computed is computed once a process: the samples do not change.
 
 
-@cached(library=4, draft=1, keys=cache.KEYS)
+@cached(4)
 def _sure(run: cache.Run) -> Stop:
     from core.studies import tour  # not before somebody takes it
 
@@ -123,7 +123,7 @@ def _sure(run: cache.Run) -> Stop:
     return words.confidence_stop(tour.overall(rows), group)
 
 
-@cached(library=4, draft=1, keys=cache.KEYS)
+@cached(4)
 def _mended(run: cache.Run) -> Stop:
     from core.studies import tour
 
@@ -131,7 +131,7 @@ def _mended(run: cache.Run) -> Stop:
     return words.mended_stop(tour.mended(fit_rows, rows), fit_rows.n)
 
 
-@cached(library=4, draft=1, keys=cache.KEYS)
+@cached(4)
 def _film(run: cache.Run) -> Stop:
     from core.screens.xray.words import PLAIN
     from core.studies import tour

@@ -1,28 +1,32 @@
 """Results of a draft stay in their session; those of the library are everybody's."""
 
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from threading import Event
 
 from streamlit.testing.v1 import AppTest
 
 from core.predictions import Task
-from pages.ui.cache import KEYS, Run
+from pages.ui.cache import Run
 from pages.ui.caching import Results
+from pages.ui.compute import Rows
+
+
+@dataclass(frozen=True)
+class Owner:
+    draft: bool
 
 
 def script():
     import random
-    from dataclasses import dataclass
 
     import streamlit as st
     from streamlit.runtime.scriptrunner import get_script_run_ctx
 
     from pages.ui.caching import cached
+    from tests.pages.test_caching import Owner
 
-    @dataclass(frozen=True)
-    class Owner:
-        draft: bool
-
-    @cached(library=4, draft=4)
+    @cached(4)
     def drawn(owner: Owner, most: int = 10, *, other: Owner | None = None) -> float:
         del owner, most, other
         return random.random()
@@ -86,7 +90,7 @@ def test_what_is_computed_from_a_draft_is_seen_by_its_session_alone():
     assert seen("two") == {True: None, False: "one"}
 
 
-def test_caches_tell_runs_by_what_was_computed_from_them():
+def test_rows_are_told_by_run_split_and_digest_whatever_the_run_is_called():
     run = Run(
         id="a",
         name="name",
@@ -100,10 +104,29 @@ def test_caches_tell_runs_by_what_was_computed_from_them():
         class_names=("cat", "dog"),
         notices=(),
     )
-    key = KEYS[Run]
-    assert key(run) == key(replace(run))
-    for change in ({"id": "b"}, {"name": "other"}, {"digests": ("d2",)}, {"file_digest": "g"}):
-        assert key(replace(run, **change)) != key(run)
+    rows = Rows(run, "test")
+    assert rows == Rows(replace(run, name="other"), "test")
+    for change in ({"id": "b"}, {"digests": ("d2",)}):
+        assert Rows(replace(run, **change), "test") != rows
+
+
+def test_what_is_wanted_at_the_same_time_is_computed_once():
+    results: Results[str, int | None] = Results(2)
+    begun, go, calls = Event(), Event(), []
+
+    def compute() -> None:
+        calls.append(1)
+        begun.set()
+        go.wait(60)
+
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(results.computed, "a", compute)
+        begun.wait(60)
+        second = threads.submit(results.computed, "a", compute)
+        go.set()
+        assert (first.result(), second.result()) == (None, None)
+    assert results.computed("a", compute) is None  # nothing is a result, too
+    assert len(calls) == 1
 
 
 def test_what_was_looked_at_last_is_kept_and_what_is_dropped_goes():

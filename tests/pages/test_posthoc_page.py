@@ -22,7 +22,7 @@ from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.studies import posthoc, temperatures
 from core.studies.posthoc import cut, fit, judge, parts
 from core.studies.precomputed import keep_studies
-from pages.ui import audits, selected_run, task
+from pages.ui import audits, compute, selected_run, task
 from pages.ui.posthoc import cache as cache_posthoc
 from pages.ui.posthoc import figures
 from tests import hostile_cases as made
@@ -226,7 +226,7 @@ def test_large_runs_are_told_before_and_after_from_elsewhere(page, keep, monkeyp
     runs = [keep(name, test=rows(400, seed=seed)) for name, seed in (("a", 7), ("b", 8))]
     expected = before_and_after(page(run=runs[0], methods="ts", beside=runs[1]))
     st.cache_resource.clear()
-    monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
+    monkeypatch.setattr(compute, "HEAVY_CELLS", 0)
     monkeypatch.setattr(
         "core.studies.fitted_temperature.innate_calibration", None
     )  # in this process
@@ -270,11 +270,11 @@ def test_plain_words_show_three_columns(page):
 
 def test_many_fits_that_take_long_say_their_cost_before_they_begin(page, keep, monkeypatch):
     run = keep("large", val=rows(60), test=rows(60, 1))
-    monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
+    monkeypatch.setattr(compute, "HEAVY_CELLS", 0)
     begun = []
 
     def computed(steps):
-        begun.extend(step.key[3].method for step in steps)
+        begun.extend(step.key[1] for step in steps)
         return {}
 
     monkeypatch.setattr(cache_posthoc, "computed", computed)
@@ -347,7 +347,7 @@ def test_long_work_is_done_elsewhere_with_the_same_numbers(page, keep, monkeypat
     run = keep("large", val=rows(seed=1), test=rows(seed=2))
     here = page(run=run, methods="ts,vector")
     expected = methods(here)
-    monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
+    monkeypatch.setattr(compute, "HEAVY_CELLS", 0)
     st.cache_resource.clear()
     test = page(run=run, methods="ts,vector")
     assert not has_table(test)
@@ -371,7 +371,7 @@ def test_rows_of_a_large_run_are_cut_where_they_are_computed_with(page, keep, mo
         return take(self, numbers)
 
     monkeypatch.setattr(selected_run, "QUICK_CELLS", 0)  # or the header would audit the run
-    monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
+    monkeypatch.setattr(compute, "HEAVY_CELLS", 0)
     monkeypatch.setattr(temperatures, "MAP_ROWS", 50)
     monkeypatch.setattr(temperatures, "MAP_CELLS", 0)
     monkeypatch.setattr(temperatures, "WALK_CELLS", 0)
@@ -484,7 +484,7 @@ def test_a_draft_is_kept_with_its_correction_and_both_are_compared(page, home, b
 
 @pytest.mark.nightly
 def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
-    monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
+    monkeypatch.setattr(compute, "HEAVY_CELLS", 0)
     test = page(run=keep("large", val=rows(seed=3), test=rows(seed=4)), methods="ts")
     (work,) = test.session_state[task.WORKS].values()
     test.button(key="fitting.stop").click().run()
@@ -498,7 +498,7 @@ def test_long_work_is_stopped_and_goes_on(page, keep, monkeypatch):
 
 @pytest.mark.nightly
 def test_lost_process_is_said_and_can_be_started_again(page, keep, monkeypatch):
-    monkeypatch.setattr(cache_posthoc, "HEAVY_CELLS", 0)
+    monkeypatch.setattr(compute, "HEAVY_CELLS", 0)
     with monkeypatch.context() as broken:
         broken.setattr(task, "_run", lambda *_: (-9, None))
         test = page(run=keep("large", val=rows(seed=5), test=rows(seed=6)), methods="ts")

@@ -10,7 +10,7 @@ from core.metrics.comparison import Compared, Comparison
 from core.metrics.records import Score
 from core.predictions import Task
 from core.studies import comparison
-from pages.ui import audits, cache, studying
+from pages.ui import cache, studying
 from pages.ui.caching import Results, cached, results
 from pages.ui.compute import Computation
 from pages.ui.escape import esc
@@ -77,7 +77,7 @@ def ranked(
     binary = all(run.task is Task.BINARY for run in runs)
 
     def arguments() -> tuple[object, ...]:
-        rows = [audits.source(run, split) for run, split in pairs] if binary else []
+        rows = [cache.source(run, split) for run, split in pairs] if binary else []
         return audited, names, reference, rows
 
     return Computation(
@@ -102,7 +102,7 @@ def with_benefit(
     ]
 
 
-@cached(library=64, draft=16, keys=cache.KEYS)
+@cached(64)
 def _benefit(run: cache.Run, split: str, threshold: float, level: float) -> Score:
     return comparison.benefit_score(cache.predictions(run, split), threshold, level)
 

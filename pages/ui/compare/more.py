@@ -186,6 +186,6 @@ def _rows(runs: Runs, splits: Sequence[str], marks: Sequence[tuple[str, RunMark]
         widgets.save(found.table, "disagreements")
 
 
-@cached(library=64, draft=16, keys=cache.KEYS)
+@cached(64)
 def _answers(run: cache.Run, split: str) -> Answers | None:
     return Answers.of(cache.predictions(run, split))

@@ -19,7 +19,7 @@ from core.screens.gamma.view import PLAIN, TECHNICAL, AtEpoch, GammaDynamics
 from core.screens.gamma.view import at_epochs as epochs_of
 from pages.ui import cache, visitor
 from pages.ui.caching import results
-from pages.ui.compute import Computation
+from pages.ui.compute import step
 from pages.ui.escape import esc
 from pages.ui.visitor import open_jobs, open_library
 
@@ -195,9 +195,8 @@ def at_epochs(history: GammaDynamics, *, plain: bool) -> tuple[AtEpoch, ...]:
         return ()
     content = blake2b(pickle.dumps((history, plain)), digest_size=16).hexdigest()
     kept = results("gamma.epochs", draft=visitor.shows_draft(), most=16)
-    steps: tuple[AtEpoch, ...] | None = kept.get(content)
-    if steps is None:
-        kept.put(content, steps := epochs_of(history, PLAIN if plain else TECHNICAL))
+    steps: tuple[AtEpoch, ...]
+    steps = kept.computed(content, lambda: epochs_of(history, PLAIN if plain else TECHNICAL))
     return steps
 
 
@@ -213,12 +212,12 @@ class ReplaySettings:
 def replay(settings: ReplaySettings) -> GammaDynamics | None:
     """Return a replay as a history to be shown; None while it is computed elsewhere."""
     source = settings.source
-    bins = Computation(
-        function=replay_run,
-        key=(source.id, settings),
+    bins = step(
+        replay_run,
+        source.id,
+        settings.rule,
+        settings.n_bins,
         words=f"Replaying the rule on {esc(source.name)}",
-        arguments=lambda: (source.id, settings.rule, settings.n_bins),
-        draft=False,
         heavy=replay_cells(source.id) > HEAVY_CELLS,
         most=32,
     ).computed()

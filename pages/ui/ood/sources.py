@@ -3,10 +3,9 @@
 Keys and scopes of what is computed are those of `cache`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import streamlit as st
 
@@ -213,24 +212,8 @@ class OodQuestion:
         return OodPair(self.inside.rows, self.outside.rows, self.temperature)
 
 
-def _part_key(part: SplitSource) -> tuple[str, ...]:
-    return part.owner.id, part.owner.name, part.split, part.owner.digest(part.split)
-
-
-# A run of a hundred parts would take longer to hash than most of these to compute.
-KEYS: dict[str | type, Callable[[Any], object]] = {
-    SplitSource: _part_key,
-    OodQuestion: lambda question: (
-        *_part_key(question.inside),
-        *_part_key(question.outside),
-        question.score,
-        question.temperature,
-    ),
-}
-
-
 # Few are kept: each holds every score of both parts, sorted.
-@cached(library=12, draft=8, spinner=_SPINNER, keys=KEYS)
+@cached(12, drafts=8, spinner=_SPINNER)
 def judged(question: OodQuestion, *, full: bool) -> ScoreSeparation:
     """Return how far the score tells the two parts apart; `full` has every number."""
     return _judged(question, full=full)
@@ -241,13 +224,13 @@ def _judged(question: OodQuestion, *, full: bool) -> ScoreSeparation:
     return study.judge(pair.inside, pair.outside, question.score, pair.temperature, full=full)
 
 
-@cached(library=1024, draft=256, spinner=_SPINNER, keys=KEYS)
+@cached(1024, spinner=_SPINNER)
 def auroc(question: OodQuestion) -> Score:
     """Return how far the score tells the two parts apart, as one number."""
     return _judged(question, full=False).numbers["auroc"]
 
 
-@cached(library=256, draft=64, spinner=_SPINNER, keys=KEYS)
+@cached(256, spinner=_SPINNER)
 def checked(
     inside: SplitSource, outside: SplitSource, name: str
 ) -> tuple[tuple[Notice, ...], Refused | None]:
@@ -267,14 +250,14 @@ def checked(
         return (), refusal.with_traceback(None)  # which would keep the arrays
 
 
-@cached(library=2048, draft=512, keys=KEYS)
+@cached(2048)
 def shift(question: OodQuestion) -> ShiftEffect:
     """Return what a shift does to answers and alarm."""
     pair = question.pair
     return study.shift(pair.inside, pair.outside, question.score, pair.temperature)
 
 
-@cached(library=64, draft=32, keys=KEYS)
+@cached(64, drafts=32)
 def certain(question: OodQuestion, most: int) -> ConfidentRows:
     """Return the rows of the set that look most like in-distribution ones."""
     return study.most_certain(
@@ -282,7 +265,7 @@ def certain(question: OodQuestion, most: int) -> ConfidentRows:
     )
 
 
-@cached(library=64, draft=32, spinner=_SPINNER, keys=KEYS)
+@cached(64, drafts=32, spinner=_SPINNER)
 def difference(question: OodQuestion, other: OodQuestion) -> tuple[Score | None, str]:
     """Return one run's AUROC minus another's on the same rows, or why there is none."""
     names = question.inside.owner.name, other.inside.owner.name
@@ -300,7 +283,7 @@ def temperature(inside: SplitSource) -> tuple[float | None, str]:
     return _fitted(run)
 
 
-@cached(library=64, draft=16, spinner=_SPINNER, keys=cache.KEYS)
+@cached(64, spinner=_SPINNER)
 def _fitted(run: cache.Run) -> tuple[float | None, str]:
     rows = cache.predictions(run, "val")
     if rows.task is Task.MULTILABEL:

@@ -1,7 +1,6 @@
-"""The cached part of the post-hoc page, method by method; keys and scopes as in `cache`."""
+"""What the post-hoc page computes: methods one by one, and temperature against gamma."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import streamlit as st
 
@@ -33,21 +32,11 @@ from core.studies.temperatures import (
 )
 from pages.ui import audits, cache, studying
 from pages.ui.caching import cached
-from pages.ui.compute import Computation, computed
+from pages.ui.compute import Computation, Rows, computed, step
 from pages.ui.escape import esc
 
 _MAPPING = "Trying every γ and T"
 AT_ONCE = 4  # methods that take long and are begun without being asked: as many as by default
-HEAVY_CELLS = 400_000  # scores; a method on fewer is fitted and judged in a second or two
-
-
-@dataclass(frozen=True)
-class MethodChoice:
-    """A method, or none, with its settings."""
-
-    method: str
-    objective: str = "nll"
-    search: str = "exact"
 
 
 def parts(run: cache.Run, row_choice: RowChoice) -> PosthocRows:
@@ -55,7 +44,7 @@ def parts(run: cache.Run, row_choice: RowChoice) -> PosthocRows:
 
     Of a large run, what a process of its own has read and checked: so once it is computed with.
     """
-    names = _names(run, row_choice)
+    names = [part.split for part in _rows(run, row_choice)]
     # What is kept beside a run was computed another day: of such a run nobody checked the rows.
     for name in names:
         if audits.large(run, name) and not studying.methods(run):
@@ -66,9 +55,10 @@ def parts(run: cache.Run, row_choice: RowChoice) -> PosthocRows:
     )
 
 
-def _names(run: cache.Run, row_choice: RowChoice) -> list[str]:
+def _rows(run: cache.Run, row_choice: RowChoice) -> tuple[Rows, ...]:
     """Return the splits that are fitted on or reported; a cut is none."""
-    return [name for name in run.splits if name in {row_choice.fit_on, row_choice.test}]
+    names = {row_choice.fit_on, row_choice.test}
+    return tuple(Rows(run, name) for name in run.splits if name in names)
 
 
 def first(run: cache.Run) -> RowChoice:
@@ -77,43 +67,27 @@ def first(run: cache.Run) -> RowChoice:
 
 
 def method_step(
-    run: cache.Run, row_choice: RowChoice, choice: MethodChoice
+    run: cache.Run,
+    row_choice: RowChoice,
+    method: str,
+    objective: str = "nll",
+    search: str = "exact",
 ) -> Computation[EvaluatedMethod]:
     """Return the step that fits a method, or none, and judges it."""
     of = "Scoring the uncorrected predictions"
-    if choice.method != NONE:
-        of = f"Fitting {IN_SENTENCE[choice.method]} to the predictions"
-
-    def stored() -> EvaluatedMethod | None:
-        at_first = row_choice == first(run) and choice == MethodChoice(choice.method)
-        return studying.methods(run).get(choice.method) if at_first else None
-
-    return Computation(
-        function=posthoc.evaluate_splits,
-        key=(run.id, run, row_choice, choice),
+    if method != NONE:
+        of = f"Fitting {IN_SENTENCE[method]} to the predictions"
+    at_first = row_choice == first(run) and (objective, search) == ("nll", "exact")
+    return step(
+        posthoc.evaluate_splits,
+        method,
+        _rows(run, row_choice),
+        row_choice,
+        objective,
+        search,
         words=f"{of} of {esc(run.name)}",
-        arguments=lambda: (
-            choice.method,
-            *_where(run, row_choice),
-            choice.objective,
-            choice.search,
-        ),
-        draft=run.draft,
-        heavy=heavy(run, row_choice),
-        stored=stored,
+        stored=lambda: studying.methods(run).get(method) if at_first else None,
     )
-
-
-def _where(run: cache.Run, row_choice: RowChoice) -> tuple[dict[str, posthoc.Source], RowChoice]:
-    """Return the scores, or where those lie that another process is to load, and the choice."""
-    source = audits.source if heavy(run, row_choice) else cache.predictions
-    return {name: source(run, name) for name in _names(run, row_choice)}, row_choice
-
-
-def heavy(run: cache.Run, row_choice: RowChoice) -> bool:
-    """Whether to fit a method would keep a page waiting: then a process of its own does it."""
-    n_rows = sum(run.n(name) for name in _names(run, row_choice))
-    return n_rows * len(run.class_names) > HEAVY_CELLS
 
 
 def uncalibrated(run: cache.Run, row_choice: RowChoice, objective: str) -> MethodReport | None:
@@ -121,8 +95,8 @@ def uncalibrated(run: cache.Run, row_choice: RowChoice, objective: str) -> Metho
 
     The objective is reported where it is a metric that is not shown otherwise.
     """
-    choice = MethodChoice(NONE, objective) if objective in ON_REQUEST else MethodChoice(NONE)
-    results = method_step(run, row_choice, choice).computed()
+    shown = objective if objective in ON_REQUEST else "nll"
+    results = method_step(run, row_choice, NONE, shown).computed()
     return results.judged if results else None
 
 
@@ -133,14 +107,11 @@ def evaluated(
 
     Many that take long are begun only once somebody has read what they cost.
     """
-    steps = {
-        method: method_step(run, row_choice, MethodChoice(method, objective, search))
-        for method in methods
-    }
+    steps = {method: method_step(run, row_choice, method, objective, search) for method in methods}
     left = [step for step in steps.values() if step.heavy and step.known is None]
     place, agreed = "app.fits_agreed", (run.id, row_choice)
     if len(left) > AT_ONCE and st.session_state.get(place) != agreed:
-        rows = sum(run.n(name) for name in _names(run, row_choice))
+        rows = sum(run.n(part.split) for part in _rows(run, row_choice))
         size = f"{count(rows)} rows of {count(len(run.class_names))} classes"
         st.markdown(f"{len(left)} fits on {size}, one after another. Some take minutes each.")
         if st.button(f"Fit {len(left)} methods", type="primary", key="posthoc.fit_many"):
@@ -151,7 +122,7 @@ def evaluated(
     return {method: results[step] for method, step in steps.items() if step in results}
 
 
-@cached(library=64, draft=16, spinner=_MAPPING, keys=cache.KEYS)
+@cached(64, spinner=_MAPPING)
 def landscape(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> TemperatureMap:
     """Return the criterion over gamma and temperature, on some rows where there are many."""
     kept = _maps(run, row_choice, objective, label)
@@ -160,7 +131,7 @@ def landscape(run: cache.Run, row_choice: RowChoice, objective: str, label: int)
     return temperature_map(parts(run, row_choice), objective, label)
 
 
-@cached(library=64, draft=16, spinner=_MAPPING, keys=cache.KEYS)
+@cached(64, spinner=_MAPPING)
 def curve(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> Float:
     """Return the best temperature for each of GAMMAS, on the rows of `landscape`."""
     kept = _maps(run, row_choice, objective, label)
@@ -169,7 +140,7 @@ def curve(run: cache.Run, row_choice: RowChoice, objective: str, label: int) -> 
     return temperature_curve(parts(run, row_choice), objective, label)
 
 
-@cached(library=64, draft=16, spinner="Trying every T", keys=cache.KEYS)
+@cached(64, spinner="Trying every T")
 def walk(
     run: cache.Run,
     row_choice: RowChoice,
@@ -181,7 +152,7 @@ def walk(
     return temperature_walk(parts(run, row_choice), fitted, focal, gamma)
 
 
-@cached(library=64, draft=16, spinner="Trying every γ", keys=cache.KEYS)
+@cached(64, spinner="Trying every γ")
 def gammas(
     run: cache.Run, row_choice: RowChoice, focal: FocalPoint | None, temperature: float
 ) -> TemperatureWalk:
@@ -204,27 +175,16 @@ def innate_calibrations(
 
     What takes long is begun only where `begin`: nothing else is under way then.
     """
-    steps = {run: _innate_step(run, choice) for run, choice in runs.items()}
-    results = computed([step for step in steps.values() if begin or step.known or not step.heavy])
-    return {run: results[step] for run, step in steps.items() if step in results}
-
-
-def _innate_step(run: cache.Run, row_choice: RowChoice) -> Computation[InnateCalibration]:
-    """Return the step that compares a run before and after temperature scaling on its rows."""
-
-    def arguments() -> tuple[object, ...]:
-        before, scaled = (
-            method_step(run, row_choice, MethodChoice(method)).known for method in (NONE, "ts")
+    steps = {
+        run: step(
+            innate_of_splits,
+            _rows(run, choice),
+            choice,
+            *(method_step(run, choice, method) for method in (NONE, "ts")),
+            words=f"Comparing the temperatures of {esc(run.name)}",
+            most=64,
         )
-        assert before is not None
-        return (*_where(run, row_choice), before.judged, scaled)
-
-    return Computation(
-        function=innate_of_splits,
-        key=(run.id, run, row_choice),
-        words=f"Comparing the temperatures of {esc(run.name)}",
-        arguments=arguments,
-        draft=run.draft,
-        heavy=heavy(run, row_choice),
-        most=64,
-    )
+        for run, choice in runs.items()
+    }
+    results = computed([of for of in steps.values() if begin or of.known or not of.heavy])
+    return {run: results[of] for run, of in steps.items() if of in results}

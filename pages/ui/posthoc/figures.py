@@ -41,7 +41,6 @@ from core.studies.posthoc import (
 )
 from core.studies.temperatures import FocalPoint
 from pages.ui import (
-    audits,
     cache,
     drafts,
     frame,
@@ -58,7 +57,7 @@ from pages.ui.escape import esc
 from pages.ui.live_slider import Dragged, MovedFigure, columns
 from pages.ui.posthoc import cache as cache_posthoc
 from pages.ui.posthoc import choices
-from pages.ui.posthoc.cache import MethodChoice, method_step
+from pages.ui.posthoc.cache import method_step
 from pages.ui.task import BackgroundTask, Work, in_process
 from pages.ui.visitor import open_library
 
@@ -187,7 +186,7 @@ def kept(run: cache.Run) -> None:
 
 def _keep(run: cache.Run, name: str, fit: Fit, row_choice: RowChoice) -> None:
     """Begin to keep the predictions after a method, in a process of its own."""
-    sources = {split: audits.source(run, split) for split in (*run.splits, *run.outside)}
+    sources = {split: cache.source(run, split) for split in (*run.splits, *run.outside)}
     given = open_library(), name, run.id, fit, sources, row_choice
 
     def start() -> Work[Manifest]:
@@ -252,14 +251,14 @@ def picker(run: cache.Run, task: Task) -> tuple[list[cache.Run], ExpanderContain
 def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
     """Draw the table of runs before and after their temperature."""
     steps = [
-        method_step(run, row_choice, MethodChoice(method))
+        method_step(run, row_choice, method)
         for run, row_choice in runs.items()
         for method in (NONE, "ts")
     ]
     known = computed(steps)
     judged: dict[cache.Run, RowChoice] = {}
     for run, row_choice in runs.items():
-        scaled = known.get(method_step(run, row_choice, MethodChoice("ts")))
+        scaled = known.get(method_step(run, row_choice, "ts"))
         if scaled is None:
             continue
         if scaled.judged is None:

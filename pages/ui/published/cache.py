@@ -11,13 +11,11 @@ from core.screens.kit.run_marks import marks
 from core.screens.published.own import OwnRun, RunFacts, TrainedRun
 from core.screens.published.reproduced import Place, Repeated, corrected, recipe, repetitions
 from core.studies.published import OwnNumbers, own_numbers
-from pages.ui import audits, cache
+from pages.ui import cache
 from pages.ui.caching import cached
-from pages.ui.compute import Computation, computed
+from pages.ui.compute import Computation, Rows, computed, step
 from pages.ui.escape import esc
 from pages.ui.visitor import open_library
-
-HEAVY_CELLS = 400_000  # scores; fewer are read and resampled in a second or two
 
 
 def own_runs(
@@ -52,18 +50,15 @@ def _step(run: cache.Run, metric: str, rows: Sequence[PublishedNumber]) -> Compu
     # Calibrators can be fitted where there is a validation split beside the one that is shown.
     splits = [run.split] + ["val"] * ("val" in run.splits and run.split != "val")
 
-    def arguments() -> tuple[object, ...]:
-        test, *fit = (audits.source(run, split) for split in splits)
-        return test, fit[0] if fit else None, definition(metric), protocols
-
-    return Computation(
-        function=own_numbers,
-        key=(run.id, run, metric, tuple(protocols.items())),
+    test, *fit = (Rows(run, split) for split in splits)
+    return step(
+        own_numbers,
+        test,
+        fit[0] if fit else None,
+        metric,
+        tuple(protocols.items()),
         words=esc(run.name),
-        arguments=arguments,
-        draft=run.draft,
-        heavy="focal_ts" in protocols
-        or sum(map(run.n, splits)) * len(run.class_names) > HEAVY_CELLS,
+        heavy=True if "focal_ts" in protocols else None,
     )
 
 
@@ -84,8 +79,8 @@ def repeated(
                 run = cache.look_up(run_id)
                 ids.append(run_id)
                 for metric in metrics:
-                    step = replace(_step(run, metric, rows), slot="reproduced")
-                    steps.setdefault((place, metric), []).append(step)
+                    of_run = replace(_step(run, metric, rows), slot="reproduced")
+                    steps.setdefault((place, metric), []).append(of_run)
     known = computed(list(dict.fromkeys(step for several in steps.values() for step in several)))
     numbers = {key: [known.get(step) for step in several] for key, several in steps.items()}
     return numbers, tuple(dict.fromkeys(ids))
@@ -97,7 +92,7 @@ def _recipes() -> dict[str, tuple[str, int]]:
     return {run_id: of for run_id in listed if (of := _recipe(run_id)) is not None}
 
 
-@cached(library=8192, draft=1)
+@cached(8192)
 def _recipe(run_id: str) -> tuple[str, int] | None:
     """Return what a run of the library was trained with, which never changes."""
     try:

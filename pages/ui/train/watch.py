@@ -26,7 +26,7 @@ from core.screens.train.view import TrainedRun
 from core.screens.train.words import JobProgress
 from core.training import threads
 from pages.ui import cache, controls, frame, html_macros, site, state, visitor, widgets
-from pages.ui.compute import Computation
+from pages.ui.compute import step
 from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import queue
 from pages.ui.jobs import watch as job_watch
@@ -221,21 +221,14 @@ def _learned(run_id: str) -> None:
             heavy = Path(path).stat().st_size > LIGHT_BYTES
         except OSError:  # gone: reading it says why
             heavy = False
-        step = Computation(
-            function=learned_rows,
-            key=(run_id, run.created),
-            words="Reading the validation logits",
-            arguments=lambda: (run_id,),
-            draft=False,
-            heavy=heavy,
-            most=16,
-        )
-        task = step.task()
-        if heavy and step.known is None and task.work is None:
+        words = "Reading the validation logits"
+        learned = step(learned_rows, run_id, words=words, heavy=heavy, most=16)
+        task = learned.task()
+        if heavy and learned.known is None and task.work is None:
             label = "Show the largest logits by learned epoch"
             st.button(label, key="job.learned", on_click=task.begin)
             return
-        rows = step.computed()
+        rows = learned.computed()
     except AuditError as error:
         if error.code != RefusalCode.RUN_UNKNOWN:  # that it was deleted is said above
             frame.refusal(error)

@@ -91,7 +91,7 @@ def thumb(digest: str, film: Pixels) -> bytes:
     return _encoded(f"thumb {digest}", lambda: picture.thumb(film))
 
 
-@cached(library=32, draft=8, keys=cache.KEYS)
+@cached(32)
 def reference(run: cache.Run, split: str, source: ClinicSource) -> Reference:
     """Return what the labels of a run say of its scores."""
     return Reference.of(cache.predictions(run, split), source)

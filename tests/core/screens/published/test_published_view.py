@@ -8,7 +8,7 @@ from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Score
 from core.metrics.smooth import smece
 from core.predictions import Predictions, ScoreKind, Task
-from core.published import PAPERS, Protocol, definition, rows
+from core.published import PAPERS, Protocol, rows
 from core.reports.table import csv_text
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import THEMES
@@ -207,7 +207,7 @@ def test_a_run_that_trained_a_row_is_named_with_its_result():
     assert sum(row[-1] == "Mine" for row in view.file().rows) == 6  # three tables, before and after
 
 
-EXACT = {"ts": Protocol()}
+EXACT = (("ts", Protocol()),)
 LOGITS = np.log([[0.9, 0.05, 0.05], [0.8, 0.1, 0.1], [0.6, 0.3, 0.1], [0.4, 0.35, 0.25]])
 
 
@@ -220,21 +220,21 @@ def predictions(task=Task.MULTICLASS):
 
 def test_own_numbers_follow_the_definition_of_the_papers():
     run = predictions()
-    one = own_numbers(run, run, definition("error"), EXACT)
+    one = own_numbers(run, run, "error", EXACT)
     assert one.before.value == pytest.approx(float((run.labels != 0).mean()))
     assert one.after["ts"].score.value == one.before.value  # a temperature changes no answer
     assert one.after["ts"].temperature > 1.0
-    assert own_numbers(run, None, definition("ece_ew"), EXACT).after == {}
-    relplot = own_numbers(run, None, definition("smece"), EXACT)
+    assert own_numbers(run, None, "ece_ew", EXACT).after == {}
+    relplot = own_numbers(run, None, "smece", EXACT)
     ranked = SortedOutcomes.of(run.outcomes(None))
     assert relplot.before.value == smece(ranked, method="relplot") != smece(ranked)
     labels = Predictions(
         Task.MULTILABEL, ScoreKind.LOGITS, LOGITS, np.ones((4, 3), int), ("a", "b", "c")
     )
-    assert own_numbers(labels, None, definition("ece_ew"), EXACT).why == SEVERAL
+    assert own_numbers(labels, None, "ece_ew", EXACT).why == SEVERAL
     # why the first calibrator has no number, though the second has one
     two = Predictions(run.task, run.kind, np.asarray(run.scores)[:, :2], run.labels, ("a", "b"))
-    part = own_numbers(run, two, definition("error"), {"vector": Protocol(), **EXACT})
+    part = own_numbers(run, two, "error", (("vector", Protocol()), *EXACT))
     assert set(part.after) == {"ts"}
     assert part.why.endswith("was fitted on 2 classes, the file has 3")
 
@@ -242,7 +242,7 @@ def test_own_numbers_follow_the_definition_of_the_papers():
 def test_own_temperature_is_fitted_on_validation_alone():
     run = predictions()
     halved = Predictions(run.task, run.kind, 0.5 * np.asarray(run.scores), run.labels)
-    one, other = (own_numbers(run, val, definition("ece_ew"), EXACT) for val in (run, halved))
+    one, other = (own_numbers(run, val, "ece_ew", EXACT) for val in (run, halved))
     assert other.after["ts"].temperature == pytest.approx(one.after["ts"].temperature / 2, rel=1e-3)
 
 
@@ -251,8 +251,8 @@ def test_own_temperatures_are_those_of_the_papers_grids():
     truth = rng.integers(0, 3, 200)
     spread = 3.0 * rng.normal(size=(200, 3)) + 2.0 * np.eye(3)[truth]
     run = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, spread, truth, ("a", "b", "c"))
-    protocols = {"ts": Protocol("ece", "mukhoti"), "focal_ts": Protocol("nll", "komisarenko")}
-    after = own_numbers(run, run, definition("nll"), protocols).after
+    protocols = (("ts", Protocol("ece", "mukhoti")), ("focal_ts", Protocol("nll", "komisarenko")))
+    after = own_numbers(run, run, "nll", protocols).after
     # by trying all: the first T of 0.1 .. 10.0 with the smallest ECE over 15 bins (lo, hi]
     logits, labels = np.asarray(run.scores, float), run.labels
 
