@@ -1,7 +1,6 @@
 """The documentation says what the program does: metrics, codes, examples, links, commands, tree."""
 
 import ast
-import json
 import re
 import shlex
 import subprocess
@@ -13,22 +12,13 @@ from pathlib import Path
 import pytest
 
 from core.__main__ import _parser
-from core.calibrators import CALIBRATORS
 from core.codes import NoticeCode, RefusalCode
-from core.datasets.catalogue import DATASETS, TEXT_DATA
-from core.fields import REQUIRED, declared
-from core.inference.config import EvaluationConfig
-from core.jobs.slurm.launcher import SlurmLauncher
-from core.jobs.slurm.request import SlurmRequest
-from core.losses.catalogue import LOSSES
 from core.metrics import METRICS
-from core.models.catalogue import MODELS, PUBLIC, TEXT_MODELS
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import InterpretedFile, read_source
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import choose_split
-from core.training.config import TrainConfig
-from core.training.recipes import RECIPES
+from tests import docs
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -54,97 +44,34 @@ def table_rows(text: str) -> Iterator[list[str]]:
             yield [cell.strip() for cell in line.strip("|").split("|")]
 
 
-# Metrics ----------------------------------------------------------------------------------------
+# Written by the program ---------------------------------------------------------------------------
 
 
-def test_every_metric_stands_in_the_table_as_the_registry_has_it() -> None:
-    rows = {
-        cells[0].strip("`"): cells[1:4]
-        for cells in table_rows(section(page("docs/metrics.md"), "All metrics"))
-    }
-    ends = {key: [f"{end:g}".replace("inf", "∞") for end in m.range] for key, m in METRICS.items()}
-    assert rows == {
-        key: [metric.label, " to ".join(ends[key]), metric.better]
-        for key, metric in METRICS.items()
-    }
+def test_pages_hold_what_the_code_says() -> None:
+    assert list(docs.stale()) == [], "python -m tests.docs --write"
+    text = "".join(path.read_text("utf-8") for path in PAGES)
+    assert sorted(found[2] for found in docs.BLOCK.finditer(text)) == sorted(docs.TABLES)
 
 
-def test_every_metric_has_its_own_entry_that_opens_with_its_plain_words() -> None:
-    entries = re.findall(r"^### `(\w+)`\n\n(.*)\n", page("docs/metrics.md"), re.MULTILINE)
-    assert entries == [(key, metric.plain) for key, metric in METRICS.items()]
+def test_pages_say_what_the_code_does_not() -> None:
+    text = page("docs/metrics.md")
+    assert docs.TO_WRITE not in text
+    for found in docs.BLOCK.finditer(text + page("docs/training.md") + page("docs/evaluation.md")):
+        assert [row[0] for row in table_rows(found[3]) if not row[-1]] == []
 
 
-def test_every_calibrator_has_its_row_with_what_it_promises() -> None:
-    rows = {
-        cells[0].strip("`"): cells[1:]
-        for cells in table_rows(section(page("docs/calibrators.md"), "All methods"))
-    }
-    assert rows == {
-        key: [
-            kind.label,
-            "kept" if kind.keeps_accuracy else "may change",
-            "never rises" if kind.improves_nll else "may rise",
-            ", ".join(task.value for task in kind.tasks),
-            kind.source,
-        ]
-        for key, kind in CALIBRATORS.items()
-    }
-
-
-def test_every_loss_network_data_set_and_recipe_has_its_row() -> None:
-    def rows(title: str) -> dict[str, list[str]]:
-        found = table_rows(section(page("docs/training.md"), title))
-        return {cells[0].strip("`"): cells[1:] for cells in found}
-
-    assert rows("Losses") == {
-        key: [
-            loss.label,
-            ", ".join(f"`{key}` {one.default}" for key, one in loss.parameters.items()) or "none",
-            ", ".join(task.value for task in loss.tasks),
-            loss.source,
-        ]
-        for key, loss in LOSSES.items()
-    }
-    assert rows("Networks") == {
-        key: [net.label, f"{net.millions:g}", net.source]
-        for key, net in (MODELS | TEXT_MODELS).items()
-    }
-    public = table_rows(section(page("docs/checkpoints.md"), "Networks of public code"))
-    assert {cells[0].strip("`"): cells[1:] for cells in public} == {
-        key: [net.label, f"{net.millions:g}", net.source] for key, net in PUBLIC.items()
-    }
-    assert rows("Data") == {
-        key: [data.label, data.plain, data.source] for key, data in (DATASETS | TEXT_DATA).items()
-    }
-    assert rows("Recipes") == {key: [one.label, one.source] for key, one in RECIPES.items()}
-
-
-@pytest.mark.parametrize(
-    ("path", "title", "config"),
-    [
-        ("docs/training.md", "The config", TrainConfig),
-        ("docs/training.md", "Cluster", SlurmRequest),
-        ("docs/evaluation.md", "The config", EvaluationConfig),
-    ],
-)
-def test_every_field_of_a_config_has_its_row_as_it_is_declared(
-    path: str, title: str, config: type
-) -> None:
-    rows = {cells[0].strip("`"): cells[1:] for cells in table_rows(section(page(path), title))}
-    rows = {key: cells[:2] for key, cells in rows.items() if len(cells) == 3}
-    assert rows == {
-        key: [
-            field.allowed,
-            "" if field.default is REQUIRED else f"`{json.dumps(field.default)}`",
-        ]
-        for key, field in declared(config).items()
-    }
-
-
-def test_what_a_cluster_cannot_promise_is_listed() -> None:
-    rows = table_rows(section(page("docs/training.md"), "Cluster"))
-    listed = {cells[0].strip("`"): cells[1] for cells in rows if len(cells) == 2}
-    assert listed == SlurmLauncher.cannot
+def test_a_row_that_is_new_is_drafted_and_others_keep_their_words() -> None:
+    before = (
+        "| key | size | meaning |\n|---|---|---|\n| `old` | 1 | as it says |\n| `gone` | 3 | - |\n"
+    )
+    table = docs.Table("key, size, meaning", {"new": ("2",), "old": ("4",)}, {"new": "a draft"})
+    rows = table.markdown(before).splitlines()[2:]
+    assert rows == ["| `new` | 2 | a draft |", "| `old` | 4 | as it says |"]
+    name = next(iter(METRICS))
+    text = docs.written(f"### `{name}`\n\nOther words.\n\n- Formula: x / N.\n\n## Next\n")
+    assert text.startswith(f"### `{name}`\n\n{METRICS[name].plain}\n\n- Formula: x / N.\n\n### `")
+    assert text.count(docs.TO_WRITE) == len(METRICS) - 1
+    assert text.endswith("## Next\n")
 
 
 # Codes ------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The metrics of calibration: pure float64 functions, and the registry that lists them."""
 
+from core.metrics import binning, top_label
 from core.metrics.classwise import classwise_ece
 from core.metrics.clinical.curve import e50, e90, emax, ici
 from core.metrics.clinical.fit import citl, intercept, slope
@@ -10,24 +11,7 @@ from core.metrics.ranking import auprc, auroc
 from core.metrics.records import Metric
 from core.metrics.selective import aurc
 from core.metrics.smooth import smece
-from core.metrics.top_label import (
-    accuracy,
-    ace,
-    ada_ece,
-    ece,
-    ece_answer,
-    ece_debiased,
-    ece_debiased_l1,
-    ece_em,
-    ece_sweep,
-    ece_sweep_ew,
-    error,
-    ks,
-    mce,
-    rmsce,
-    s99_accuracy,
-    s99_share,
-)
+from core.metrics.top_label import Binned
 
 __all__ = ["METRICS"]
 
@@ -36,7 +20,7 @@ LINE = (float("-inf"), float("inf"))
 
 METRICS: dict[str, Metric] = {
     "accuracy": Metric(
-        accuracy,
+        top_label.accuracy,
         "Accuracy",
         "How often the answer was right.",
         better="higher",
@@ -44,8 +28,15 @@ METRICS: dict[str, Metric] = {
         in_sentence="accuracy",
         in_points=True,
         compared="shown",
+        of="answers",
     ),
-    "error": Metric(error, "Error", "How often the answer was wrong.", source="1 - accuracy"),
+    "error": Metric(
+        top_label.error,
+        "Error",
+        "How often the answer was wrong.",
+        source="1 - accuracy",
+        of="answers",
+    ),
     "nll": Metric(
         nll,
         "NLL",
@@ -54,6 +45,7 @@ METRICS: dict[str, Metric] = {
         needs="scores",
         source="mean of -log p(true class), from log-softmax",
         compared="shown",
+        of="every class",
     ),
     "brier": Metric(
         brier,
@@ -64,6 +56,7 @@ METRICS: dict[str, Metric] = {
         source="Brier 1950, sum over classes",
         in_sentence="Brier score",
         compared="shown",
+        of="every class",
     ),
     "brier_event": Metric(
         brier_event,
@@ -73,54 +66,66 @@ METRICS: dict[str, Metric] = {
         source="Brier 1950, (p - y)^2 as clinical papers print it",
     ),
     "ece": Metric(
-        ece,
+        top_label.ece,
         "ECE",
         "On average its stated certainty is off by this much.",
         source="Mukhoti et al. 2020, equation 1",
         in_points=True,
         compared="shown",
+        binned=Binned(binning.equal_width_cuts, top_label.weighted_gap, "equal_width"),
     ),
     "ece_answer": Metric(
-        ece_answer,
+        top_label.ece_answer,
         "ECE of the answers",
         "On two-class data, how far off its certainty in its answers is on average.",
         needs="scores",
         source="Mukhoti et al. 2020, equation 1, on the answers",
+        of="answers, of two classes",
     ),
     "ece_em": Metric(
-        ece_em,
+        top_label.ece_em,
         "Equal-mass ECE",
         "ECE over groups of equal size.",
         source="Mukhoti et al. 2020, equation 3",
         in_sentence="equal-mass ECE",
         in_points=True,
         compared="shown",
+        binned=Binned(binning.equal_mass_cuts, top_label.weighted_gap, "equal_mass"),
     ),
     "ada_ece": Metric(
-        ada_ece,
+        top_label.ada_ece,
         "AdaECE",
         "The equal-mass error as the released code of the papers computes it.",
         source="Mukhoti et al. 2020, released code",
         in_points=True,
         compared="on request",
+        binned=Binned(binning.interpolated_cuts, top_label.weighted_gap, "equal_mass_reference"),
     ),
     "mce": Metric(
-        mce,
+        top_label.mce,
         "MCE",
         "How far off it is where it is worst, however few answers lie there.",
         source="Mukhoti et al. 2020, equation 2",
+        binned=Binned(
+            binning.equal_width_cuts, top_label.largest_gap, "equal_width", unweighted=True
+        ),
     ),
     "ace": Metric(
-        ace,
+        top_label.ace,
         "ACE",
         "How far off it is on average over ranges of certainty, crowded or not.",
         source="Mukhoti et al. 2020, released code",
+        binned=Binned(
+            binning.equal_width_cuts, top_label.average_gap, "equal_width", unweighted=True
+        ),
+        below_gap=True,
     ),
     "rmsce": Metric(
-        rmsce,
+        top_label.rmsce,
         "RMSCE",
         "Like ECE, but large misses weigh more.",
         source="l2 form of Mukhoti et al. 2020, equation 1",
+        binned=Binned(binning.equal_width_cuts, top_label.root_mean_square_gap, "equal_width"),
     ),
     "classwise_ece": Metric(
         classwise_ece,
@@ -131,32 +136,50 @@ METRICS: dict[str, Metric] = {
         in_sentence="classwise ECE",
         in_points=True,
         compared="shown",
+        of="every class",
+        below_gap=True,
     ),
     "ece_debiased": Metric(
-        ece_debiased,
+        top_label.ece_debiased,
         "Debiased ECE (l2)",
         "The error left after subtracting what chance explains.",
         source="Kumar et al. 2019, p = 2",
+        binned=Binned(
+            binning.equal_mass_cuts,
+            top_label.debiased_gap,
+            "equal_mass",
+            plug_in=top_label.root_mean_square_gap,
+        ),
     ),
     "ece_sweep": Metric(
-        ece_sweep,
+        top_label.ece_sweep,
         "ECE sweep",
         "ECE over as many groups as let accuracy rise with certainty.",
         source="Roelofs et al. 2021",
+        binned=Binned(binning.rank_cuts, top_label.weighted_gap, "sweep", sweeps=True),
     ),
     "ece_debiased_l1": Metric(
-        ece_debiased_l1,
+        top_label.ece_debiased_l1,
         "Debiased ECE (l1)",
         "ECE over groups of equal size, less what chance adds to it.",
         source="Kumar et al. 2019, p = 1",
         of_print=True,
+        binned=Binned(
+            binning.equal_mass_cuts,
+            top_label.debiased_absolute_gap,
+            "equal_mass",
+            plug_in=top_label.weighted_gap,
+        ),
     ),
     "ece_sweep_ew": Metric(
-        ece_sweep_ew,
+        top_label.ece_sweep_ew,
         "ECE sweep, equal width",
         "ECE over as many ranges of certainty as let accuracy rise with it.",
         source="Roelofs et al. 2021",
         of_print=True,
+        binned=Binned(
+            binning.equal_width_cuts, top_label.weighted_gap, "sweep_equal_width", sweeps=True
+        ),
     ),
     "smece": Metric(
         smece,
@@ -177,32 +200,36 @@ METRICS: dict[str, Metric] = {
         "Post-processing gap",
         "How much squared error a smooth correction of its certainty could take off.",
         source="Blasiok et al. 2023b, squared error",
+        below_gap=True,
     ),
     "ks": Metric(
-        ks,
+        top_label.ks,
         "KS",
         "The largest error that adds up over a range of certainty.",
         source="Gupta et al. 2021",
     ),
     "s99_share": Metric(
-        s99_share,
+        top_label.s99_share,
         "Share at 99 %",
         "How much of the data it is at least 99 % sure of.",
         better="higher",
         source="Mukhoti et al. 2020, table 6",
+        of="answers",
     ),
     "s99_accuracy": Metric(
-        s99_accuracy,
+        top_label.s99_accuracy,
         "Accuracy at 99 %",
         "How often it is right where it is at least 99 % sure.",
         better="higher",
         source="Mukhoti et al. 2020, table 6",
+        of="answers",
     ),
     "aurc": Metric(
         aurc,
         "AURC",
         "How often it errs when it may skip the answers it is least sure of.",
         source="Geifman & El-Yaniv 2017",
+        of="answers",
     ),
     "auroc": Metric(
         auroc,

@@ -40,9 +40,6 @@ from core.predictions import Predictions, SamplingDesign
 
 BASIC = "basic bootstrap, lowered by the noise floor"
 BASIC_GAP = f"{BASIC}, reaching the signed gap's interval"
-# The other errors lie at or close to |mean gap| or above it: their intervals may reach its own.
-NOT_BOUNDED_BY_GAP = {"ace", "classwise_ece", "pgap"}  # the last is of squares
-UNWEIGHTED = {"mce", "ace"}  # a bin counts in them whatever its rows
 FEWEST = 5  # rows of either outcome that each bin should lead to expect, by simulation
 ROWS_DRAWN = 2_000_000  # by all resamples of the classwise ECE; more rows, fewer resamples
 PERCENTILE = "percentile bootstrap"
@@ -127,52 +124,27 @@ def resampled_by(ranked: SortedOutcomes) -> dict[str, Setting]:
     return {"resampled_by": "row" if ranked.groups is None else "group"}
 
 
-@dataclass(frozen=True)
-class Binned:
-    """How a binned error is computed: its cuts, its statistic, and the name of its bins."""
-
-    cuts: Callable[[SortedOutcomes, int], Int]
-    statistic: top_label.Statistic
-    bins: str
-
-
-EQUAL_WIDTH, EQUAL_MASS = BinRule.EQUAL_WIDTH.value, BinRule.EQUAL_MASS.value
-
-BINNED: dict[str, Binned] = {
-    "ece": Binned(binning.equal_width_cuts, top_label.weighted_gap, EQUAL_WIDTH),
-    "ece_em": Binned(binning.equal_mass_cuts, top_label.weighted_gap, EQUAL_MASS),
-    "ada_ece": Binned(binning.interpolated_cuts, top_label.weighted_gap, "equal_mass_reference"),
-    "mce": Binned(binning.equal_width_cuts, top_label.largest_gap, EQUAL_WIDTH),
-    "ace": Binned(binning.equal_width_cuts, top_label.average_gap, EQUAL_WIDTH),
-    "rmsce": Binned(binning.equal_width_cuts, top_label.root_mean_square_gap, EQUAL_WIDTH),
-    "ece_debiased": Binned(binning.equal_mass_cuts, top_label.debiased_gap, EQUAL_MASS),
-    "ece_debiased_l1": Binned(binning.equal_mass_cuts, top_label.debiased_absolute_gap, EQUAL_MASS),
-}
-
-PLUG_IN: dict[str, top_label.Statistic] = {
-    "ece_debiased": top_label.root_mean_square_gap,
-    "ece_debiased_l1": top_label.weighted_gap,
-}
-SWEEPS: dict[str, tuple[top_label.Cuts, str]] = {
-    "ece_sweep": (binning.rank_cuts, "sweep"),
-    "ece_sweep_ew": (binning.equal_width_cuts, "sweep_equal_width"),
-}
-
+BINNED = {key: metric.binned for key, metric in METRICS.items() if metric.binned is not None}
+CLAIM_ERRORS = (*BINNED, "ks", "smece", "smce", "pgap")
 ECE_OF: dict[BinRule, str] = {BinRule.EQUAL_WIDTH: "ece", BinRule.EQUAL_MASS: "ece_em"}
 
 Estimate = tuple[Score, Floor]
 
 
 def binned(prepared: PreparedTarget, metric: str, *, n_bins: int, level: float) -> Estimate:
-    """Return a binned error with its interval and noise floor."""
-    rule = BINNED[metric]
-    value = METRICS[metric].function(prepared.ranked, n_bins=n_bins)
+    """Return a binned error with its interval and noise floor; a sweep with the bins it found."""
+    rule, function = BINNED[metric], METRICS[metric].function
+    if rule.sweeps:
+        value, cuts = function(prepared.ranked), top_label.sweep_cuts(prepared.ranked, rule.cuts)
+        n_bins = len(cuts) - 1
+    else:
+        value = function(prepared.ranked, n_bins=n_bins)
+        cuts = rule.cuts(prepared.ranked, n_bins)
     settings: dict[str, Setting] = {"n_bins": n_bins, "bins": rule.bins}
-    cuts = rule.cuts(prepared.ranked, n_bins)
     if metric == "mce":
         settings["rows_in_bin"] = top_label.worst_bin_rows(prepared.ranked, n_bins)
     score, floor = _from_cuts(prepared, metric, (value, cuts, rule.statistic, settings), level)
-    reason = _too_small(prepared.ranked, cuts) if metric in UNWEIGHTED else ""
+    reason = _too_small(prepared.ranked, cuts) if rule.unweighted else ""
     if reason:
         settings_left = {
             key: setting for key, setting in score.settings.items() if key != "interval"
@@ -193,15 +165,6 @@ def _too_small(ranked: SortedOutcomes, cuts: Int) -> str:
     return f"a bin of {rows} can decide it: under {FEWEST} of an outcome are expected in it"
 
 
-def sweep(prepared: PreparedTarget, metric: str, *, level: float) -> Estimate:
-    """Return an ECE sweep; interval and floor hold the number of bins it found."""
-    cuts_of, bins = SWEEPS[metric]
-    cuts = top_label.sweep_cuts(prepared.ranked, cuts_of)
-    value = METRICS[metric].function(prepared.ranked)
-    settings: dict[str, Setting] = {"n_bins": len(cuts) - 1, "bins": bins}
-    return _from_cuts(prepared, metric, (value, cuts, top_label.weighted_gap, settings), level)
-
-
 def ks(prepared: PreparedTarget, *, level: float) -> Estimate:
     """Return the Kolmogorov-Smirnov error with interval and floor."""
     value, cuts = top_label.ks(prepared.ranked), prepared.resamples.cuts
@@ -209,15 +172,23 @@ def ks(prepared: PreparedTarget, *, level: float) -> Estimate:
 
 
 def error_of(
-    prepared: PreparedTarget, metric: str, *, n_bins: int, level: float, smece: str = "exact"
+    prepared: PreparedTarget,
+    metric: str,
+    *,
+    n_bins: int,
+    level: float,
+    smece: str = "exact",
+    rounds: int | None = None,
 ) -> Estimate:
-    """Return any calibration error of one target, with all its resamples."""
+    """Return one of `CLAIM_ERRORS`; `rounds` is of the smECE, all resamples where left out."""
     if metric in BINNED:
         return binned(prepared, metric, n_bins=n_bins, level=level)
     if metric == "smece":
-        rounds = prepared.n_resamples
+        rounds = prepared.n_resamples if rounds is None else rounds
         return smooth(prepared, method=smece, level=level, n_resamples=rounds)
-    return ks(prepared, level=level) if metric == "ks" else sweep(prepared, metric, level=level)
+    if metric == "ks":
+        return ks(prepared, level=level)
+    return lipschitz(prepared, metric, level=level)
 
 
 def _from_cuts(
@@ -231,7 +202,8 @@ def _from_cuts(
     draws = statistic(resamples.bootstrap(cuts), n)
     chance = statistic(resamples.floor(cuts), n)
     # resamples scatter around the sample's own error, from which nothing is taken off
-    plug_in = PLUG_IN.get(metric, statistic)
+    rule = METRICS[metric].binned
+    plug_in = statistic if rule is None or rule.plug_in is None else rule.plug_in
     centre = float(plug_in(resamples.observed(cuts), n))
     return _error_score(prepared, metric, (value, draws, centre, settings), chance, level)
 
@@ -247,7 +219,7 @@ def _error_score(
     bound = float(np.quantile(chance, level))
     low, high = basic(value, draws, level, centre=centre, floor=bound)
     method = BASIC
-    if metric not in NOT_BOUNDED_BY_GAP:
+    if not METRICS[metric].below_gap:  # other errors lie at or close to |mean gap| or above it
         method = BASIC_GAP
         high = min(1.0, max(high, *map(abs, prepared.resamples.gap_interval(level))))
     both = {**settings, **prepared.settings(method), "resamples": len(draws)}
@@ -315,7 +287,11 @@ def classwise(
     else:  # as in `GroupResamples`, but not centred
         chance = np.concatenate([cells.ece(s[None]) for s in row_signs(n, extents, rounds, rng)])
     value = float(np.sort(classes.ece).mean())
-    settings: dict[str, Setting] = {"n_bins": n_bins, "bins": EQUAL_WIDTH, "average": "classes"}
+    settings: dict[str, Setting] = {
+        "n_bins": n_bins,
+        "bins": BinRule.EQUAL_WIDTH.value,
+        "average": "classes",
+    }
     score, floor = _error_score(
         prepared, "classwise_ece", (value, draws, value, settings), chance, level
     )

@@ -8,6 +8,7 @@ import numpy as np
 from core.arrays import Float, Int
 from core.defaults import LOW_POWER
 from core.errors import Notice
+from core.metrics.top_label import Binned
 from core.metrics.verdict_codes import MixedReading, Part, Statistic, VerdictCode, VerdictSubject
 
 Setting = str | int | float | bool | None
@@ -467,6 +468,12 @@ class Metric:
         ``shown`` wherever runs are compared, ``on request``, or never.
     of_print : bool
         For comparison with papers alone: computed only where it is named, without an interval.
+    of : str
+        What it refers to, where that is neither the claims nor the positive class.
+    binned : Binned, optional
+        Of an error over bins: its interval and noise floor.
+    below_gap : bool
+        An error that may lie below |signed gap|, whose interval its own need not reach.
     """
 
     function: Callable[..., float]
@@ -481,6 +488,14 @@ class Metric:
     in_points: bool = False
     compared: str = ""
     of_print: bool = False
+    of: str = ""
+    binned: Binned | None = None
+    below_gap: bool = False
+
+    @property
+    def refers_to(self) -> str:
+        """What it speaks of."""
+        return self.of or ("positive class" if self.needs == "positive" else "claims")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@
 all read the same resamples, so the same question has the same answer to the last bit.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -40,7 +40,11 @@ T = TypeVar("T")
 NEEDS_SCORES = "needs full class scores"
 ALL_ANSWERS = "here ece is of the answers"
 POSITIVE = tuple(key for key, metric in METRICS.items() if metric.needs == "positive")
-OF_ANSWERS = ("accuracy", "error", "nll", "brier", "s99_share", "s99_accuracy", "aurc")
+OF_ANSWERS = [
+    key
+    for key, metric in METRICS.items()
+    if metric.of in ("answers", "every class") and key != "classwise_ece"
+]
 OF_PRINT = [key for key, metric in METRICS.items() if metric.of_print]
 DEFAULT = tuple(key for key in METRICS if key not in OF_PRINT)
 OF_LABELS = {"classwise_ece", "ece_answer", *OF_PRINT}  # what one label has none of
@@ -420,23 +424,17 @@ def _errors(
     cells = predictions.n * predictions.n_classes
     many = cells > HEAVY_CELLS or prepared.of == "label"  # one smECE for every label
     rounds = min(N_RESAMPLES_HEAVY, config.n_resamples) if many else config.n_resamples
-    makers: dict[str, Callable[[], Estimate]] = {
-        "ks": lambda: estimates.ks(prepared, level=level),
-        "smece": lambda: estimates.smooth(
-            prepared, method=config.smece, level=level, n_resamples=rounds
-        ),
-        "smce": lambda: estimates.lipschitz(prepared, "smce", level=level),
-        "pgap": lambda: estimates.lipschitz(prepared, "pgap", level=level),
-        "classwise_ece": lambda: estimates.classwise(
-            prepared, predictions, n_bins=config.n_bins, level=level
-        ),
+    bins, smece = config.n_bins, config.smece
+    errors = {
+        metric: estimates.error_of(
+            prepared, metric, n_bins=bins, level=level, smece=smece, rounds=rounds
+        )
+        for metric in estimates.CLAIM_ERRORS
+        if metric in metrics
     }
-    errors = {metric: make() for metric, make in makers.items() if metric in metrics}
-    for metric in set(estimates.SWEEPS).intersection(metrics):
-        errors[metric] = estimates.sweep(prepared, metric, level=level)
-    for metric in estimates.BINNED:
-        if metric in metrics:
-            errors[metric] = estimates.binned(prepared, metric, n_bins=config.n_bins, level=level)
+    if "classwise_ece" in metrics:
+        whole = estimates.classwise(prepared, predictions, n_bins=bins, level=level)
+        errors["classwise_ece"] = whole
     if set(ERRORS).intersection(metrics):
         errors |= curve_estimates(prepared, level=level, smoother=config.smoother)
     return errors

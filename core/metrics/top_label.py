@@ -5,7 +5,7 @@ otherwise. `gap` of a bin is its mean confidence minus the share that came true.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,31 @@ from core.predictions import Outcomes, Predictions, Task
 SWEEP_BINS = 1_000  # the search grows with the square of the bins
 Statistic = Callable[[BinSums, float], Float]
 Cuts = Callable[[SortedOutcomes, int], Int]
+
+
+@dataclass(frozen=True)
+class Binned:
+    """How an error over bins is computed again on resamples, for its interval and noise floor.
+
+    Attributes
+    ----------
+    cuts, statistic, bins : callable, callable, str
+        The bins of sorted rows, the error of their sums, and what settings call the bins.
+    plug_in : callable, optional
+        The statistic with nothing taken off, around which resamples scatter.
+    sweeps : bool
+        As many bins as let accuracy rise, in place of a given number.
+    unweighted : bool
+        A bin counts whatever its rows.
+    """
+
+    cuts: Cuts
+    statistic: Statistic
+    bins: str
+    _: KW_ONLY
+    plug_in: Statistic | None = None
+    sweeps: bool = False
+    unweighted: bool = False
 
 
 def _per_row(total: npt.NDArray[np.generic], count: Counts) -> Float:

@@ -2,8 +2,40 @@
 
 import math
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 import numpy as np
+
+
+class ByHand(NamedTuple):
+    """A value worked out on paper: of which metric, for which claims and outcomes."""
+
+    name: str
+    confidence: list[float]
+    correct: list[bool]
+    value: float
+
+
+T, F = True, False
+BY_HAND = [
+    # most confident first: right, wrong, right, wrong: risks 0, 1/2, 1/3, 1/2
+    ByHand("aurc", [0.9, 0.8, 0.7, 0.6], [T, F, T, F], (0 + 1 / 2 + 1 / 3 + 1 / 2) / 4),
+    # two tied rows, one wrong: expected risks 1/2 and 1/2
+    ByHand("aurc", [0.9, 0.9], [T, F], 0.5),
+    # 0.4 came true, 0.6 did not: residuals 0.6 and -0.6, but values there differ by 0.2 at most.
+    # So w is worth 0.6 * 0.2 / 2, and h = 0.1 and -0.1 takes off 2 * 0.1 * 0.6 - 0.1^2.
+    ByHand("smce", [0.4, 0.6], [T, F], 0.06),
+    ByHand("pgap", [0.4, 0.6], [T, F], 0.11),
+    # 0 came true, 1 did not: w turns from 1 to 0 on the way, h from 1/2 to -1/2
+    ByHand("smce", [0.0, 1.0], [T, F], 0.5),
+    ByHand("pgap", [0.0, 1.0], [T, F], 0.75),
+    # two bins, each of one gap: 0.95 against 1 and 0 in the upper, 0.05 against 0 in the lower
+    ByHand("ece", [0.95, 0.95, 0.05, 0.05], [T, F, F, F], (0.45 + 0.05) / 2),
+    ByHand("mce", [0.95, 0.95, 0.05, 0.05], [T, F, F, F], 0.45),
+    # bins of three rows and of one, gaps 0.3 and 0.1: a plain mean, and the root of a weighted one
+    ByHand("ace", [0.3, 0.3, 0.3, 0.9], [F, F, F, T], (0.3 + 0.1) / 2),
+    ByHand("rmsce", [0.3, 0.3, 0.3, 0.9], [F, F, F, T], (0.75 * 0.3**2 + 0.25 * 0.1**2) ** 0.5),
+]
 
 
 def softmax_row(logits):

@@ -2,8 +2,8 @@
 
 15 bins, 300 resamples. The truth of a calibrated design is 0, that of others the value on
 2,000,000 rows (classwise: on as many rows as make 20,000,000 scores, with the true probabilities
-in place of outcomes). `mce` and `ace` speak of the bins that hold rows, so their truth is taken
-over these. Ranks: normal scores of 500 rows, 5, 10 or 20 of them positive.
+in place of outcomes). Errors that do not weigh bins speak of those that hold rows (`mce`, `ace`),
+so their truth is taken over these. Ranks: normal scores of 500 rows, 5, 10 or 20 of them positive.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,10 +15,8 @@ from core.arrays import Float, sigmoid
 from core.metrics import METRICS, estimates, suite
 from core.metrics.binning import BinSums, bin_index, equal_width_edges
 from core.metrics.clinical.estimates import clinical_scores
-from core.metrics.estimates import Estimate, PreparedTarget
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Gap, Score
-from core.metrics.top_label import average_gap, largest_gap
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from tests.benchmarks.claims.designs import (
     CLASSES,
@@ -33,20 +31,8 @@ from tests.benchmarks.claims.designs import (
 )
 
 RESAMPLES, BINS, LEVEL, POPULATION = 300, 15, 0.95, 2_000_000
-ERRORS = (
-    "ece",
-    "ece_em",
-    "ada_ece",
-    "rmsce",
-    "ece_debiased",
-    "ece_debiased_l1",
-    "ece_sweep",
-    "ece_sweep_ew",
-    "ks",
-    "smece",
-)
-LIPSCHITZ = ("smce", "pgap")
-BY_BIN = {"mce": largest_gap, "ace": average_gap}
+BY_BIN = {key: rule.statistic for key, rule in estimates.BINNED.items() if rule.unweighted}
+ERRORS = [key for key in estimates.CLAIM_ERRORS if key not in BY_BIN]
 SKILLS = {
     "rare 1 %, calibrated": rare(1.0),
     "rare 1 %, stated twice": rare(2.0),
@@ -77,12 +63,6 @@ def holds(found: Score | Gap, true: float) -> bool | None:
     return bool(found.low <= true <= found.high)
 
 
-def _estimate(ready: PreparedTarget, metric: str) -> Estimate:
-    if metric in LIPSCHITZ:
-        return estimates.lipschitz(ready, metric, level=LEVEL)
-    return estimates.error_of(ready, metric, n_bins=BINS, level=LEVEL)
-
-
 def collected(
     sets: int, cell: tuple[str, int], held: Callable[[int], Held], note: Callable[[Row], str]
 ) -> Iterator[Row]:
@@ -101,7 +81,7 @@ def error_rows(sets: int, seed: int) -> list[Row]:
     for design, draw in (CONFIDENCES | RISKS).items():
         p, y, q = draw(generator(seed, 2**32, design), POPULATION)
         ranked = SortedOutcomes.of(Outcomes(p, y))
-        true = {m: METRICS[m].function(ranked) for m in (*ERRORS, *LIPSCHITZ)} | {"gap": ranked.gap}
+        true = {m: METRICS[m].function(ranked) for m in ERRORS} | {"gap": ranked.gap}
         if "calibrated" in design:
             true, q = dict.fromkeys(true, 0.0), p
         index = bin_index(p, equal_width_edges(BINS))
@@ -114,8 +94,10 @@ def error_rows(sets: int, seed: int) -> list[Row]:
             known = np.bincount(bin_index(p, equal_width_edges(BINS)), minlength=BINS) > 0
             bins = BinSums(np.ones(known.sum(), dtype=int), away[known], np.zeros(known.sum()))
             truths = true | {m: float(way(bins, 1)) for m, way in BY_BIN.items()}
-            tried = (*ERRORS, *LIPSCHITZ, *BY_BIN)
-            found = {m: holds(_estimate(ready, m)[0], truths[m]) for m in tried}
+            found = {
+                m: holds(estimates.error_of(ready, m, n_bins=BINS, level=LEVEL)[0], truths[m])
+                for m in estimates.CLAIM_ERRORS
+            }
             return found | {"signed gap": holds(estimates.direction(ready, LEVEL), true["gap"])}
 
         for n in SIZES:
