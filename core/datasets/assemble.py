@@ -139,7 +139,7 @@ def in_memory(rows: DatasetRows, pixels: Pixels, row_ids: Sequence[str]) -> Spli
     height, width = pixels.shape[2:]
     seen = splits["train"] if len(splits["train"]) else splits["test"]
     moments = channel_moments(seen.pixels.numpy())
-    return _data(rows, splits, (height, width), moments, digest(pixels, rows.labels))
+    return assembled(rows, splits, (height, width), moments, digest(pixels, rows.labels))
 
 
 def from_files(
@@ -204,7 +204,7 @@ def _streamed(
         "deviation instead of their own.",
     )
     files = "\0".join(f"{picture.name}\0{picture.size_bytes}" for picture in pictures)
-    return _data(
+    return assembled(
         replace(rows, notices=(*rows.notices, notice)),
         splits,
         size,
@@ -213,7 +213,7 @@ def _streamed(
     )
 
 
-def _data(
+def assembled(
     rows: DatasetRows,
     splits: Mapping[str, DatasetSplit],
     size: Size,

@@ -1,15 +1,20 @@
 """The data sets that come with Candor, scikit-learn's digits and phantom films; imports torch."""
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from core.datasets.assemble import DatasetRows, in_memory
-from core.datasets.base import DatasetRequest, SplitDataset
+from core.arrays import digest
+from core.datasets.assemble import DatasetRows, assembled, in_memory
+from core.datasets.base import DatasetRequest, DatasetSplit, SplitDataset
 from core.datasets.catalogue import DATASETS
+from core.datasets.pictures import Pixels
 from core.datasets.splits import by_counts
-from core.xray.phantom import FINDINGS, MEAN, SIDE, STD, draw
+from core.xray.phantom import FINDINGS, MEAN, SIDE, STD, draw, findings_of
 
 TOP: Final = 16  # scikit-learn counts the ink of 4 x 4 pixels, 0 to 16
 SEED: Final = 0  # of the phantom films here; films of any other seed were never trained on
@@ -31,17 +36,38 @@ def digits(request: DatasetRequest) -> SplitDataset:
     return in_memory(rows, pixels, [str(row) for row in range(len(pixels))])
 
 
+def _drawn(numbers: Sequence[int]) -> Pixels:
+    """Return films by their numbers, (n, 1, 128, 128) uint8."""
+    return np.stack([draw(SEED, number).pixels[None] for number in numbers])
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnSplit(DatasetSplit):
+    """Phantom films that are drawn as they are looked at."""
+
+    def images(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
+        """Yield the films of each batch of rows."""
+        for rows in batches:
+            numbers = [int(self.row_ids[row]) for row in rows.tolist()]
+            yield torch.from_numpy(_drawn(numbers)).to(device)
+
+
 def phantoms(request: DatasetRequest) -> SplitDataset:
-    """Return 7,000 films (1, 128, 128) with 4 findings; each is drawn from its row's number."""
+    """Return 7,000 films (1, 128, 128) with 4 findings; each is drawn from its row's number.
+
+    Where few are looked at, no others are drawn.
+    """
     sizes = DATASETS["phantom"].sizes
     n = sum(sizes.values())
-    pixels = np.empty((n, 1, SIDE, SIDE), np.uint8)
-    labels = np.empty((n, len(FINDINGS)), np.int64)
-    for row in range(n):
-        film = draw(SEED, row)
-        pixels[row, 0] = film.pixels
-        labels[row] = [film.present[finding] for finding in FINDINGS]
+    labels = np.array([findings_of(SEED, number) for number in range(n)], np.int64)
     split = by_counts(n, sizes["val"], sizes["test"], request.split_seed)
     rows = DatasetRows(name="phantom", labels=labels, class_names=FINDINGS, split=split)
-    dataset = in_memory(rows, pixels, [str(row) for row in range(n)])
-    return replace(dataset, mean=(MEAN,), std=(STD,))  # the same for any seed, and for single films
+    moments = (MEAN,), (STD,)  # the same for any seed, and for single films
+    if request.sparing:
+        splits = {
+            name: DrawnSplit(rows.targets(name), tuple(map(str, chosen)))
+            for name, chosen in split.rows.items()
+        }
+        return assembled(rows, splits, (SIDE, SIDE), moments, digest("phantom", labels))
+    dataset = in_memory(rows, _drawn(range(n)), [str(number) for number in range(n)])
+    return replace(dataset, mean=moments[0], std=moments[1])

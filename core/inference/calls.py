@@ -94,10 +94,11 @@ def pictures(question: Json) -> Answer:
         raise Refused("EMPTY", f"{len(rows)} pictures were requested", f"1 to {MOST_PICTURES}")
     stored, name, limit = question["config"], question["split"], None
     if "loss" in stored:
-        split: DatasetSplit = getattr(load_images(training_config(stored), download=False), name)
+        data = load_images(training_config(stored), download=False, sparing=True)
+        split: DatasetSplit = getattr(data, name)
     else:
         config = from_json(stored)
-        data, limit = open_data(config, download=False), config.limit
+        data, limit = open_data(config, download=False, n_images=len(rows)), config.limit
         outside = next((entry for entry in config.sets if entry.name == name), None)
         split = (
             getattr(data, name)

@@ -109,7 +109,9 @@ def load_data(config: TrainConfig, *, download: bool = True) -> SplitDataset | T
     return load_images(config, download=download)
 
 
-def load_images(config: TrainConfig, *, download: bool = True) -> SplitDataset:
+def load_images(
+    config: TrainConfig, *, download: bool = True, sparing: bool = False
+) -> SplitDataset:
     """Return the images of a config, streamed ones in the size its network takes."""
     root = Path(config.data_root).expanduser() if config.data_root else None
     entry = data_entry(config.data)
@@ -121,7 +123,8 @@ def load_images(config: TrainConfig, *, download: bool = True) -> SplitDataset:
         size=size,
         download=download and root is None,
         scaling=Scaling(cover=entry.cropped),
-        kept=True,  # epoch after epoch reads them
+        kept=not sparing,  # epoch after epoch reads them
+        sparing=sparing,
         changed_files=config.changed_files,
     )
     if not len(data.train):

@@ -132,6 +132,13 @@ def draw(
     return Phantom(_exposed(film, grain), present, boxes, lungs)
 
 
+def findings_of(seed: int, index: int) -> list[bool]:
+    """Return which of `FINDINGS` a film has that is drawn with the usual frequencies."""
+    streams = np.random.SeedSequence([seed, index]).spawn(2 + len(FINDINGS))[2:]
+    firsts = (np.random.default_rng(stream).random() for stream in streams)
+    return [first < share for first, share in zip(firsts, PREVALENCE.values(), strict=True)]
+
+
 # Middles of the pixels, 0 to 1 from the upper left.
 X = ((np.arange(SIDE) + 0.5) / SIDE)[None, :]
 Y = X.T

@@ -10,6 +10,7 @@ from core.datasets.base import ResidentSplit, SplitDataset
 from core.datasets.load import load
 from core.datasets.splits import as_given
 from core.predictions import Task
+from core.xray.phantom import FINDINGS, draw
 from tests.core.datasets.written import CPU, random_pixels, rows
 
 
@@ -139,3 +140,15 @@ def test_a_step_on_a_gpu_does_not_wait_for_the_host() -> None:
     for batch, asked in zip(found, batches, strict=True):
         assert batch.device.type == "cuda"
         np.testing.assert_array_equal(batch.cpu().numpy(), pixels[asked.numpy()])
+
+
+@pytest.mark.parametrize("sparing", [True, pytest.param(False, marks=pytest.mark.nightly)])
+def test_phantom_films_are_those_of_their_numbers_also_where_few_are_drawn(sparing: bool) -> None:
+    data = load("phantom", root=None, split_seed=0, sparing=sparing)
+    assert [len(part) for part in (data.train, data.val, data.test)] == [4_000, 1_000, 2_000]
+    for part in (data.train, data.test):
+        (images,) = part.images([rows(5, 0)], CPU)
+        for row, image in zip((5, 0), images.numpy(), strict=True):
+            film = draw(0, int(part.row_ids[row]))
+            np.testing.assert_array_equal(image, film.pixels[None])
+            assert part.targets[row].tolist() == [film.present[name] for name in FINDINGS]

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from core.xray.phantom import FINDINGS, LESIONS, MARK, PREVALENCE, SIDE, draw
+from core.xray.phantom import FINDINGS, LESIONS, MARK, PREVALENCE, SIDE, draw, findings_of
 
 
 @cache
@@ -54,6 +54,11 @@ def test_findings_are_as_frequent_as_is_said():
         assert abs(n - share * len(films())) < 4 * np.sqrt(len(films()) * share * (1 - share))
     assert {name for film in films() for name in film.boxes} == set(FINDINGS)
     assert all(set(film.boxes) == {k for k, v in film.present.items() if v} for film in films())
+
+
+def test_findings_are_known_before_a_film_is_drawn():
+    drawn = [[film.present[name] for name in FINDINGS] for film in films()]
+    assert [findings_of(3, index) for index in range(len(drawn))] == drawn
 
 
 def test_lesions_are_small_and_lie_anywhere_in_the_lungs():
