@@ -240,24 +240,33 @@ async def given_back(server: Server, most: float, patience_s: float) -> float:
 
 
 async def left(
-    server: Server, leaver: Leaver, megabytes: float, n_rounds: int, patience_s: float
+    server: Server,
+    leaver: Leaver,
+    megabytes: float,
+    n_rounds: int,
+    patience_s: float,
+    *,
+    n_before: int = 4,
+    room_mib: float = 0.0,
 ) -> tuple[float, float, float]:
     """Return the anonymous memory before rounds of sessions, after the last, and at rest again.
 
-    Before is the most at rest after any of four sessions that did the same: they compile and import
-    what is needed, and at rest the allocator keeps now more, now less.
+    Before is the most at rest after any of a few sessions that did the same: they compile and
+    import what is needed, and at rest the allocator keeps now more, now less; with fewer of them
+    it is given more room.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "left.npz"
         before = 0.0
-        for seed in (1, 2, 3, 4):
+        for seed in range(1, 1 + n_before):
             await leaver.visit(server, scores_file(file, megabytes, n_rounds + seed))
             await given_back(server, 0.0, REST_S)
             before = max(before, anonymous_mib(server))
         for seed in range(1, n_rounds + 1):
             await leaver.visit(server, scores_file(file, megabytes, seed))
         most = anonymous_mib(server)
-        return before, most, await given_back(server, MOST_GROWTH * before, patience_s)
+        limit = MOST_GROWTH * before + room_mib
+        return before, most, await given_back(server, limit, patience_s)
 
 
 async def leaving(n_rounds: int, sizes: Sequence[float], only: str) -> None:
