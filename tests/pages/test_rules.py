@@ -4,9 +4,8 @@ import ast
 import subprocess
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 PAGES = Path(__file__).parents[2] / "pages"
 FILES = sorted(PAGES.rglob("*.py"))
@@ -33,50 +32,48 @@ def calls(tree: ast.AST, names: set[str]) -> list[ast.Call]:
     return [c for c in found if isinstance(c.func, ast.Attribute) and c.func.attr in names]
 
 
+@cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def id_of(path: Path) -> str:
-    return str(path.relative_to(PAGES))
+def test_every_cache_is_bounded_or_belongs_to_one_session():
+    for path in FILES:
+        for call in calls(parsed(path), CACHES):
+            names = {keyword.arg for keyword in call.keywords}
+            assert names & {"max_entries", "scope"}, f"{path}: {ast.unparse(call)}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=id_of)
-def test_every_cache_is_bounded_or_belongs_to_one_session(path):
-    for call in calls(parsed(path), CACHES):
-        names = {keyword.arg for keyword in call.keywords}
-        assert names & {"max_entries", "scope"}, ast.unparse(call)
+def test_no_cached_function_hides_an_argument_from_its_key():
+    for path in FILES:
+        nodes = list(ast.walk(parsed(path)))
+        wrapped = {
+            argument.id
+            for call in nodes
+            if isinstance(call, ast.Call) and calls(call.func, CACHES)
+            for argument in call.args
+            if isinstance(argument, ast.Name)
+        }
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef):
+                decorated = any(calls(d, CACHES) for d in node.decorator_list)
+                if decorated or node.name in wrapped:
+                    hidden = [a.arg for a in node.args.args if a.arg.startswith("_")]
+                    assert not hidden, f"{path}: {node.name} hides {hidden}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=id_of)
-def test_no_cached_function_hides_an_argument_from_its_key(path):
-    tree = parsed(path)
-    wrapped = {
-        argument.id
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call) and calls(call.func, CACHES)
-        for argument in call.args
-        if isinstance(argument, ast.Name)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            decorated = any(calls(d, CACHES) for d in node.decorator_list)
-            if decorated or node.name in wrapped:
-                hidden = [a.arg for a in node.args.args if a.arg.startswith("_")]
-                assert not hidden, f"{node.name} hides {hidden}"
+def test_every_widget_and_figure_has_a_key():
+    for path in FILES:
+        for call in calls(parsed(path), KEYED):
+            if ast.unparse(call.func).startswith("st."):
+                keys = {keyword.arg for keyword in call.keywords}
+                assert "key" in keys, f"{path}: {ast.unparse(call)}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=id_of)
-def test_every_widget_and_figure_has_a_key(path):
-    for call in calls(parsed(path), KEYED):
-        if ast.unparse(call.func).startswith("st."):
-            assert "key" in {keyword.arg for keyword in call.keywords}, ast.unparse(call)
-
-
-@pytest.mark.parametrize("path", FILES, ids=id_of)
-def test_no_dated_call_and_no_thread_of_our_own(path):
-    text = path.read_text(encoding="utf-8")
-    assert not [word for word in DATED if word in text]
+def test_no_dated_call_and_no_thread_of_our_own():
+    for path in FILES:
+        text = path.read_text(encoding="utf-8")
+        assert not [word for word in DATED if word in text], path
 
 
 def test_the_rules_see_what_they_forbid():
@@ -147,14 +144,11 @@ def named(node: ast.expr, path: Path, fixed: dict[Path, dict[str, str]]) -> str 
     return fixed[path].get(ast.unparse(node))
 
 
-@pytest.mark.parametrize("path", FILES, ids=id_of)
-def test_pages_open_library_and_jobs_as_their_visitor(path):
+def test_pages_open_library_and_jobs_as_their_visitor():
     """The thread that looks after jobs is nobody's."""
-    if id_of(path) in {"ui/visitor.py", "ui/session.py"}:
-        return
-    tree = parsed(path)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("core"):
-            assert not OPENINGS & {alias.name for alias in node.names}, node.module
-        if isinstance(node, ast.Call):
-            assert ast.unparse(node.func) not in {"Library", "LocalJobs"}
+    for path in {*FILES} - {PAGES / "ui/visitor.py", PAGES / "ui/session.py"}:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("core"):
+                assert not OPENINGS & {alias.name for alias in node.names}, path
+            if isinstance(node, ast.Call):
+                assert ast.unparse(node.func) not in {"Library", "LocalJobs"}, path

@@ -88,12 +88,10 @@ def test_other_splits_are_no_outside_sets(name: str) -> None:
     assert parse_name(name) is None
 
 
-@pytest.mark.parametrize(
-    "wanted",
-    [*EVERY, OutsideSet(kind="corrupted", root="/r", corruption="fog", severity=2, seed=2**63 - 1)],
-)
-def test_plain_json_gives_an_equal_set_back(wanted: OutsideSet) -> None:
-    assert codec.read(OutsideSet, codec.to_json(wanted), "sets") == wanted
+def test_plain_json_gives_an_equal_set_back() -> None:
+    largest = OutsideSet("corrupted", "/r", corruption="fog", severity=2, seed=2**63 - 1)
+    for wanted in (*EVERY, largest):
+        assert codec.read(OutsideSet, codec.to_json(wanted), "sets") == wanted
 
 
 @pytest.mark.parametrize(
