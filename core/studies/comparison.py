@@ -13,7 +13,7 @@ from core.metrics.comparison import Compared, Comparison, Leader, compare_all, c
 from core.metrics.design_effect import of_rows
 from core.metrics.paired import Difference
 from core.metrics.records import Score
-from core.ood.pairs import auroc_difference
+from core.ood.intervals import auroc_difference
 from core.predictions import Predictions, Task
 from core.progress import stage
 from core.studies.reliability import Source, loaded

@@ -17,11 +17,9 @@ from core.metrics.estimates import proportion
 from core.metrics.grouped import FEW_GROUPS, weight_summary
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import GroupSummary, Score, Setting, WeightSummary
-from core.ood.intervals import auroc_score, numbers, resampled_by
-from core.ood.pairs import auroc_difference
+from core.ood.intervals import auroc_difference, auroc_score, numbers, resampled_by
 from core.ood.scores import MANY_LABELS, SCORES, ood_scores, temperature_scaled, unavailable
-from core.ood.separation import Separation
-from core.ood.values import effective_sizes
+from core.ood.separation import Separation, effective_sizes
 from core.predictions import Predictions, ScoreKind, Task
 
 NOTHING = 0  # in place of a row's number where it may repeat by nature

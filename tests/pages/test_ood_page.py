@@ -13,11 +13,9 @@ from streamlit.testing.v1 import AppTest
 from core.calibrators.temperature import nll_temperature
 from core.datasets.shifts import OWN
 from core.library import SAMPLES, Library, RunSource
-from core.ood import values
+from core.ood import separation
 from core.ood.scores import ood_scores
-from core.ood.separation import Separation
-from core.ood.thresholds import counts_at, threshold_at
-from core.ood.values import auroc
+from core.ood.separation import Separation, auroc, counts_at, threshold_at
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from pages.ui.state import distinct_names
 from tests.pages.seen import fine, html, opened, said, table
@@ -281,7 +279,7 @@ def test_a_table_is_read_with_the_columns_of_the_runs_groups_and_weights(page, k
     assert f">{counts.flagged_out:.0f}<" in rows
     assert f">{films.sum():.0f}<" in rows
     assert "rows count by films" in html(test)
-    worth = [round(number) for number in values.effective_sizes(found)]
+    worth = [round(number) for number in separation.effective_sizes(found)]
     assert (
         f"The 300 in-distribution rows of 100 patients count as about {worth[0]} "
         "independent ones. The 150 out-of-distribution rows of 30 patients count as about "

@@ -8,9 +8,14 @@ import numpy as np
 
 from core.arrays import Float
 from core.ood.scores import SCORES
-from core.ood.separation import Separation
-from core.ood.thresholds import Counts, counts_of, roc_points, thresholds_at
-from core.ood.values import effective_sizes
+from core.ood.separation import (
+    Counts,
+    Separation,
+    counts_of,
+    effective_sizes,
+    roc_points,
+    thresholds_at,
+)
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.numbers import count, percent, three, weight
 from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table, Tile

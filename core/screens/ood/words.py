@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from core.datasets.shifts import CORRUPTIONS, OutsideSet, parse_name
 from core.datasets.texts.corpus import LEFT_OUT
 from core.metrics.records import Score
-from core.ood.thresholds import Counts
+from core.ood.separation import Counts
 from core.screens.kit.numbers import count, in_hundred, percent, points_span, singular
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.row_noun import with_row_noun

@@ -15,8 +15,7 @@ from scipy.special import ndtr
 
 from core.arrays import Float
 from core.configs import AuditConfig
-from core.ood.separation import Separation
-from core.ood.values import NUMBERS
+from core.ood.separation import NUMBERS, Separation
 from core.predictions import Groups, Predictions, ScoreKind, Task
 from core.screens.kit.run_marks import marks
 from core.screens.ood.table import SetRow

@@ -9,8 +9,7 @@ from core.metrics.intervals import draw, percentile
 from core.metrics.proper import brier, nll
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.smooth import smece
-from core.ood import values
-from core.ood.separation import Separation
+from core.ood.separation import NUMBERS, Separation
 from core.predictions import Predictions
 from tests.benchmarks.peers.data import Data, Scores
 
@@ -76,4 +75,4 @@ def single_binning(rows: Predictions) -> Values:
 
 def separation(scores: Scores) -> Values:
     both = Separation.of(scores.inside, scores.outside)
-    return {key: values.NUMBERS[key](both) for key in ("auroc", "aupr_in", "aupr_out", "fpr95")}
+    return {key: NUMBERS[key](both) for key in ("auroc", "aupr_in", "aupr_out", "fpr95")}

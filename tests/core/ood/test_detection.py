@@ -12,13 +12,18 @@ from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from core.errors import Refused
 from core.metrics.intervals import logit_interval, quantile, student
-from core.ood import intervals, pairs, separation, thresholds, values
-from core.ood.intervals import ScoreCounts, auroc_score, false_positives, numbers
-from core.ood.pairs import auroc_difference
+from core.ood import intervals, separation
+from core.ood.intervals import ScoreCounts, auroc_difference, auroc_score, false_positives, numbers
 from core.ood.scores import ood_scores
-from core.ood.separation import Separation, cells
-from core.ood.thresholds import counts_at, threshold_at
-from core.ood.values import NUMBERS, auroc, auroc_error
+from core.ood.separation import (
+    NUMBERS,
+    Separation,
+    auroc,
+    auroc_error,
+    cells,
+    counts_at,
+    threshold_at,
+)
 from core.predictions import Predictions, ScoreKind, Task
 from tests.reference import slow_ood
 
@@ -74,40 +79,40 @@ def test_golden_values_with_either_side_positive():
 def test_both_conventions_are_one_number():
     # entropy with out-of-distribution positive, confidence with in-distribution positive
     found = golden("msp")
-    assert values.auroc(found) == pytest.approx(GOLDEN["auroc_confidence"], rel=1e-9)
-    assert values.auroc(found.swapped()) == pytest.approx(GOLDEN["auroc_confidence"], rel=1e-9)
+    assert separation.auroc(found) == pytest.approx(GOLDEN["auroc_confidence"], rel=1e-9)
+    assert separation.auroc(found.swapped()) == pytest.approx(GOLDEN["auroc_confidence"], rel=1e-9)
 
 
 def test_by_hand():
     found = both([1, 2, 3, 4], [3, 5])
     assert found.values.tolist() == [1, 2, 3, 4, 5]
     assert (found.inside.tolist(), found.outside.tolist()) == ([1, 1, 1, 1, 0], [0, 0, 1, 0, 1])
-    assert values.auroc(found) == (2.5 + 4) / 8  # 3 beats 1 and 2 and ties 3; 5 beats all
-    assert values.aupr_out(found) == pytest.approx(0.5 * 1 + 0.5 * 2 / 4)
-    assert values.aupr_in(found) == pytest.approx(0.25 + 0.25 + 0.25 * 3 / 4 + 0.25 * 4 / 5)
-    assert values.fpr95(found) == 2 / 4  # both are flagged from 3 on, and so are 3 and 4
-    assert values.fpr95_in(found) == 1 / 2  # all four pass up to 4, and so does 3
-    assert values.detection_error(found) == 0.25  # above 4: one of two missed, no false alarm
+    assert separation.auroc(found) == (2.5 + 4) / 8  # 3 beats 1 and 2 and ties 3; 5 beats all
+    assert separation.aupr_out(found) == pytest.approx(0.5 * 1 + 0.5 * 2 / 4)
+    assert separation.aupr_in(found) == pytest.approx(0.25 + 0.25 + 0.25 * 3 / 4 + 0.25 * 4 / 5)
+    assert separation.fpr95(found) == 2 / 4  # both are flagged from 3 on, and so are 3 and 4
+    assert separation.fpr95_in(found) == 1 / 2  # all four pass up to 4, and so does 3
+    assert separation.detection_error(found) == 0.25  # above 4: one of two missed, no false alarm
 
 
 def test_ties_count_one_half():
-    assert values.auroc(both([7, 7, 7], [7, 7])) == 0.5
+    assert separation.auroc(both([7, 7, 7], [7, 7])) == 0.5
     constant = both([0.0] * 5, [0.0] * 3)
-    assert values.aupr_out(constant) == pytest.approx(3 / 8)
-    assert values.fpr95(constant) == values.fpr95_in(constant) == 1.0
-    assert values.detection_error(constant) == 0.5
+    assert separation.aupr_out(constant) == pytest.approx(3 / 8)
+    assert separation.fpr95(constant) == separation.fpr95_in(constant) == 1.0
+    assert separation.detection_error(constant) == 0.5
 
 
 def test_perfect_and_worst():
     found, reverse = both([1, 2], [3, 4]), both([3, 4], [1, 2])
     assert [NUMBERS[key](found) for key in NUMBERS] == [1, 1, 1, 0, 0, 0]
-    assert values.auroc(reverse) == 0.0
-    assert values.detection_error(reverse) == 0.5
-    assert values.auroc_error(found) == 0.0
+    assert separation.auroc(reverse) == 0.0
+    assert separation.detection_error(reverse) == 0.5
+    assert separation.auroc_error(found) == 0.0
 
 
 def test_signed_zeros_are_one_value():
-    assert values.auroc(both([0.0], [-0.0])) == 0.5
+    assert separation.auroc(both([0.0], [-0.0])) == 0.5
     assert both([0.0, 1.0], [-0.0]).values.size == 2
 
 
@@ -127,7 +132,7 @@ def test_a_second_implementation_agrees(inside, outside):
     }
     for key, value in slow.items():
         assert NUMBERS[key](found) == pytest.approx(float(value), abs=1e-12), key
-    assert values.auroc_error(found) ** 2 == pytest.approx(
+    assert separation.auroc_error(found) ** 2 == pytest.approx(
         slow_ood.delong_variance(inside, outside), abs=1e-12
     )
 
@@ -143,13 +148,15 @@ def test_monotone_maps_change_nothing(inside, outside):
 def test_the_question_asked_the_other_way_round_has_the_same_answer(inside, outside):
     found = both(inside, outside)
     swapped = both([-v for v in outside], [-v for v in inside])
-    assert values.auroc(swapped) == pytest.approx(values.auroc(found), abs=1e-15)
-    assert values.aupr_in(swapped) == values.aupr_out(found)
-    assert values.fpr95_in(swapped) == values.fpr95(found)
+    assert separation.auroc(swapped) == pytest.approx(separation.auroc(found), abs=1e-15)
+    assert separation.aupr_in(swapped) == separation.aupr_out(found)
+    assert separation.fpr95_in(swapped) == separation.fpr95(found)
     other = found.swapped()
     for name in ("values", "inside", "outside"):
         np.testing.assert_array_equal(getattr(other, name), getattr(swapped, name))
-    assert values.auroc(both(outside, inside)) == pytest.approx(1 - values.auroc(found), abs=1e-15)
+    assert separation.auroc(both(outside, inside)) == pytest.approx(
+        1 - separation.auroc(found), abs=1e-15
+    )
 
 
 @given(SIDES, SIDES, st.randoms(use_true_random=False))
@@ -194,7 +201,7 @@ def test_a_threshold_is_the_lowest_with_so_few_false_alarms(inside, outside, sha
     if lower and share < 1.0:
         assert sum(v > lower[-1] for v in inside) / len(inside) > share
     if share == 0.05:
-        assert counts.missed == values.fpr95_in(found)
+        assert counts.missed == separation.fpr95_in(found)
 
 
 def test_needed_rows_are_free_of_rounding():
@@ -205,7 +212,7 @@ def test_needed_rows_are_free_of_rounding():
         (150, 1 - 0.18, 123),  # 150 * 0.82 is a little more
         (10**9, 0.95, 950_000_000),
     ):
-        assert rows - 1 < values.needed(np.asarray(n), share) <= rows
+        assert rows - 1 < separation.needed(np.asarray(n), share) <= rows
 
 
 def test_empty_sides_and_nan_are_refused():
@@ -219,19 +226,19 @@ def test_empty_sides_and_nan_are_refused():
 def test_the_curve_runs_from_corner_to_corner_and_holds_the_area():
     rng = np.random.default_rng(0)
     found = both(rng.normal(size=3000), rng.normal(size=2000) + 1)
-    alarms, flagged = thresholds.roc_points(found)
+    alarms, flagged = separation.roc_points(found)
     assert (alarms[0], flagged[0], alarms[-1], flagged[-1]) == (0, 0, 1, 1)
     assert alarms.size <= 401
     assert (np.diff(alarms) >= 0).all()
     assert (np.diff(flagged) >= 0).all()
-    assert np.trapezoid(flagged, alarms) == pytest.approx(values.auroc(found), abs=1e-3)
+    assert np.trapezoid(flagged, alarms) == pytest.approx(separation.auroc(found), abs=1e-3)
 
 
 @given(SIDES, SIDES)
 def test_a_short_curve_is_exact(inside, outside):
     found = both(inside, outside)
-    alarms, flagged = thresholds.roc_points(found)
-    assert np.trapezoid(flagged, alarms) == pytest.approx(values.auroc(found), abs=1e-12)
+    alarms, flagged = separation.roc_points(found)
+    assert np.trapezoid(flagged, alarms) == pytest.approx(separation.auroc(found), abs=1e-12)
 
 
 @given(st.integers(1, 50))
@@ -280,7 +287,7 @@ PAIRS = st.lists(
 def test_the_paired_difference_is_delongs(inside, outside):
     one = tuple(np.array([a for a, _ in side]) for side in (inside, outside))
     other = tuple(np.array([b for _, b in side]) for side in (inside, outside))
-    value, low, high = pairs.auroc_difference(one, other)
+    value, low, high = intervals.auroc_difference(one, other)
     assert value == pytest.approx(float(slow_ood.auroc(*one) - slow_ood.auroc(*other)), abs=1e-12)
     error = np.sqrt(slow_ood.delong_difference_variance(one, other))
     assume(value - 2 * error > -0.99 and value + 2 * error < 0.99)
@@ -307,25 +314,25 @@ def test_the_paired_difference_is_delongs(inside, outside):
 def test_a_run_differs_from_itself_by_nothing():
     rng = np.random.default_rng(0)
     side = rng.normal(size=50), rng.normal(size=40) + 1
-    assert pairs.auroc_difference(side, side) == (0.0, 0.0, 0.0)
+    assert intervals.auroc_difference(side, side) == (0.0, 0.0, 0.0)
     mapped = tuple(np.exp(one) for one in side)
-    assert pairs.auroc_difference(side, mapped) == (0.0, 0.0, 0.0)
+    assert intervals.auroc_difference(side, mapped) == (0.0, 0.0, 0.0)
 
 
 def test_one_row_of_a_set_leaves_a_difference_without_an_interval():
     inside, outside = np.array([0.1, 0.2, 0.3]), np.array([0.9])
-    assert pairs.auroc_difference((inside, outside), (-inside, -outside)) == (1.0, None, None)
+    assert intervals.auroc_difference((inside, outside), (-inside, -outside)) == (1.0, None, None)
     weights = None, np.array([1.0, 0.0])
     two = np.array([0.9, 0.8])
-    found = pairs.auroc_difference((inside, two), (-inside, -two), weights=weights)
+    found = intervals.auroc_difference((inside, two), (-inside, -two), weights=weights)
     assert found == (1.0, None, None)
 
 
 def test_placements_average_to_the_area():
     rng = np.random.default_rng(0)
     inside, outside = np.round(rng.normal(size=60), 1), np.round(rng.normal(size=70), 1)
-    area = values.auroc(both(inside, outside))
-    for side in pairs.placements(inside, outside):
+    area = separation.auroc(both(inside, outside))
+    for side in intervals.placements(inside, outside):
         assert side.mean() == pytest.approx(area, abs=1e-12)
 
 
@@ -476,9 +483,9 @@ def test_a_perfect_precision_is_as_sure_as_its_own_positives_are_many():
 @given(SIDES, SIDES)
 def test_thresholds_of_many_shares_are_those_of_each(inside, outside):
     found, shares = both(inside, outside), [k / 200 for k in range(101)]
-    levels = thresholds.thresholds_at(found, shares)
+    levels = separation.thresholds_at(found, shares)
     for share, level, counts in zip(
-        shares, levels, thresholds.counts_of(found, levels), strict=True
+        shares, levels, separation.counts_of(found, levels), strict=True
     ):
         assert counts == counts_at(found, threshold_at(found, share))
         assert counts.threshold == level

@@ -15,13 +15,10 @@ from core.configs import AuditConfig
 from core.errors import Refused, UsageError
 from core.metrics import ranking
 from core.metrics.ranked import SortedOutcomes
-from core.ood import thresholds, values
-from core.ood.intervals import numbers
-from core.ood.pairs import auroc_difference
+from core.ood import separation
+from core.ood.intervals import auroc_difference, numbers
 from core.ood.scores import ood_scores
-from core.ood.separation import Separation, cells
-from core.ood.thresholds import counts_at, threshold_at
-from core.ood.values import NUMBERS, auroc_error
+from core.ood.separation import NUMBERS, Separation, auroc_error, cells, counts_at, threshold_at
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task, Weights
 from core.studies import ood as study
 from core.studies.ood import OodPair
@@ -72,11 +69,11 @@ def test_by_hand():
     assert found.values.tolist() == [1, 2, 3, 4]
     assert (found.total_in, found.total_out, found.n_in, found.n_out) == (4, 4, 3, 2)
     # 2 beats the one row at 1 and half of the two at 2; 4 beats all four
-    assert values.auroc(found) == (3 * (1 + 0.5 * 2) + 1 * 4) / 16
-    assert values.aupr_out(found) == pytest.approx(0.25 * 1 + 0.75 * 4 / 7)
-    assert values.fpr95(found) == 3 / 4
-    assert values.fpr95_in(found) == 3 / 4
-    assert values.detection_error(found) == pytest.approx(0.375)
+    assert separation.auroc(found) == (3 * (1 + 0.5 * 2) + 1 * 4) / 16
+    assert separation.aupr_out(found) == pytest.approx(0.25 * 1 + 0.75 * 4 / 7)
+    assert separation.fpr95(found) == 3 / 4
+    assert separation.fpr95_in(found) == 3 / 4
+    assert separation.detection_error(found) == pytest.approx(0.375)
     # shares of weight that each row beats, about their means 5/8: rows are groups of their own
     other = 3 / 4 * (2 / 4 - 5 / 8), 1 / 4 * (1 - 5 / 8)
     own = 1 / 4 * (1 - 5 / 8), 2 / 4 * (2.5 / 4 - 5 / 8), 1 / 4 * (1 / 4 - 5 / 8)
@@ -94,7 +91,7 @@ def test_whole_weights_are_rows_repeated(inside, outside):
         threshold = threshold_at(often, share)
         assert threshold_at(found, share) == threshold
         assert counts_at(found, threshold) == counts_at(often, threshold)
-    for one, other in zip(thresholds.roc_points(found), thresholds.roc_points(often), strict=True):
+    for one, other in zip(separation.roc_points(found), separation.roc_points(often), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -164,7 +161,7 @@ def test_shares_of_equal_weights_are_free_of_rounding(n, weight):
     scores = np.arange(n, dtype=np.float64)
     alike = Separation.of(scores, scores, NO_GROUPS, (np.full(n, weight), np.full(n, weight)))
     plain = Separation.of(scores, scores)
-    assert values.fpr95(alike) == pytest.approx(values.fpr95(plain), abs=1e-9)
+    assert separation.fpr95(alike) == pytest.approx(separation.fpr95(plain), abs=1e-9)
     for share in (0.01, 0.05, 0.18, 0.2):
         assert threshold_at(alike, share) == threshold_at(plain, share)
 
@@ -190,12 +187,12 @@ def test_the_area_and_its_error_are_those_of_the_audit():
         np.r_[own, other],
     )
     ranked = SortedOutcomes.of(outcomes)
-    assert values.auroc(found) == pytest.approx(ranking.auroc(ranked), rel=1e-12)
+    assert separation.auroc(found) == pytest.approx(ranking.auroc(ranked), rel=1e-12)
     # the audit counts the groups of both sides together: G / (G - 1) of all, not of either
     assert found.members is not None
     parts = [
         side.variance(each)
-        for side, each in zip(found.members, reversed(values.components(found)), strict=True)
+        for side, each in zip(found.members, reversed(separation.components(found)), strict=True)
     ]
     counts = [side.n_groups for side in found.members]
     both = sum(counts) / (sum(counts) - 1)
@@ -207,7 +204,7 @@ def test_the_area_and_its_error_are_those_of_the_audit():
 def test_the_question_asked_the_other_way_round_keeps_its_weights():
     found = weighted(*sample(4))
     other = found.swapped()
-    assert values.auroc(other) == pytest.approx(values.auroc(found), abs=1e-15)
+    assert separation.auroc(other) == pytest.approx(separation.auroc(found), abs=1e-15)
     assert auroc_error(other) == pytest.approx(auroc_error(found), rel=1e-12)
     assert (other.n_in, other.n_out) == (found.n_out, found.n_in)
 
@@ -268,7 +265,7 @@ def test_a_difference_of_weighted_rows_is_that_of_rows_repeated_in_groups():
     often = auroc_difference(*both, groups=groups)
     found = auroc_difference(one, other, weights=weights)
     assert found == pytest.approx(often, abs=NEAR * (often[2] - often[1]))
-    areas = [values.auroc(Separation.of(*run, NO_GROUPS, weights)) for run in (one, other)]
+    areas = [separation.auroc(Separation.of(*run, NO_GROUPS, weights)) for run in (one, other)]
     assert found[0] == pytest.approx(areas[0] - areas[1], abs=1e-12)
     scaled = auroc_difference(one, other, weights=tuple(7.3 * w for w in weights))
     assert scaled == pytest.approx(found, rel=1e-9)

@@ -13,7 +13,7 @@ from core.metrics.comparison import compare, compared
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.suite import audit
 from core.ood.scores import ood_scores
-from core.ood.thresholds import counts_at, threshold_at
+from core.ood.separation import counts_at, threshold_at
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.reports.compare_json import compare_json
 from core.reports.compare_text import lines

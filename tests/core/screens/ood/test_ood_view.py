@@ -7,8 +7,7 @@ from core.configs import AuditConfig
 from core.datasets.shifts import CORRUPTIONS, OutsideSet
 from core.losses.papers import subject
 from core.metrics.records import Score
-from core.ood.separation import Separation
-from core.ood.thresholds import counts_at, threshold_at
+from core.ood.separation import Separation, counts_at, threshold_at
 from core.predictions import Predictions, ScoreKind, Task
 from core.published import auroc_rows
 from core.reports.table import csv_text
