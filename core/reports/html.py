@@ -18,7 +18,7 @@ from core.screens.kit.records import FigureCard, Sentence, Table, Tile
 from core.screens.kit.theme import LIGHT
 from core.screens.reliability.plain import PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, audited_view
-from core.screens.xray.plain import IconArray
+from core.screens.xray.bands import IconArray
 
 POLICY: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "

@@ -16,9 +16,9 @@ from core.inference.preprocessing import Preprocessing
 from core.library import SAMPLES, Library
 from core.reports.html import sheet_html
 from core.screens.kit.run_marks import marks
+from core.screens.xray.bands import RISK
 from core.screens.xray.beside import DIFFER
 from core.screens.xray.film import FilmScores
-from core.screens.xray.plain import RISK
 from core.screens.xray.saliency import ALONE, OWN, SaliencyFocus
 from core.xray import heat, phantom, picture
 from core.xray.picture import Saliency, SaliencyStyle

@@ -8,11 +8,11 @@ from core.screens.kit.numbers import MISSING, percent
 from core.screens.kit.records import Cell, Column, Phrase, Sentence
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.tables import Estimate, Mark, PageColumn, ScoreTable, TableRow
+from core.screens.xray.bands import Band
 from core.screens.xray.film import (
     COLUMNS,
     FilmScores,
     Reference,
-    ReferenceBand,
     cells,
     counted,
     finding_index,
@@ -117,7 +117,7 @@ class Opinion:
         score, threshold = self.score(name), self.threshold(name)
         return None if score is None or threshold is None else score >= threshold
 
-    def place(self, name: str) -> ReferenceBand | None:
+    def place(self, name: str) -> Band | None:
         """Return the band of the score in the model's test set; None where there is none."""
         score = self.score(name)
         index = None if self.known is None else finding_index(self.known.source.findings, name)
@@ -281,7 +281,7 @@ def _counts(opinion: Opinion, name: str) -> dict[str, Estimate | Cell]:
         return row_cells
     share = share_cell(place)
     return row_cells | {
-        "films": Estimate(place.n, note=f"scored {place.range()}"),
+        "films": Estimate(place.count, note=f"scored {place.range()}"),
         "share": replace(share, reason="", note=share.note or share.reason),
     }
 

@@ -1,7 +1,8 @@
-"""Findings of a clinical run: small log-odds diagrams, and the bands of one; to plotly figures."""
+"""Findings of a clinical run as figures: small log-odds diagrams, curves, scores by outcome."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -10,27 +11,59 @@ from core.arrays import Float, Int
 from core.metrics.clinical import FlexibleCurve, NetBenefit
 from core.metrics.records import BinTable
 from core.screens.kit.bin_marks import PRESENCE, filled, hover, tone
-from core.screens.kit.numbers import (
-    THIN,
-    count,
-    hundred_span,
-    in_hundred,
-    percent,
-    two,
-    two_span,
-)
+from core.screens.kit.numbers import THIN, count, percent, two, two_span
 from core.screens.kit.text import safe, short
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
+from core.screens.xray.words import BANNER
 
-RESEARCH = "Research use, not a medical device."
 TICKS = (0.002, 0.01, 0.05, 0.20, 0.50, 0.80, 0.95)
-TICK_TEXT = ("0.2", "1", "5", "20", "50", "80", "95")
+STEPS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999)  # ends of other axes
 LOWEST, HIGHEST = 0.001, 0.98  # ends of a small diagram; what lies beyond sits on the edge
 SMALL_PX = 196
 LINE_PX = 18
 TONES: tuple[Tone, ...] = ("few", "sound", "under", "over")
-BANDS_PX = 330
 GROUP_PX = 30
+HALF = 0.5
+SQUARE_PX = 430
+LOW_PX = 260
+DECISION_PX = 330
+SCORE_BINS = 48
+
+
+def sheet(
+    theme: Theme,
+    height: int,
+    x: dict[str, Any],
+    y: dict[str, Any],
+    margin: tuple[int, int, int, int] = (56, 22, 12, 46),
+) -> go.Figure:
+    """Return an empty figure with two axes; its margins are left, right, top and bottom."""
+    margins = dict(zip("lrtb", margin, strict=True))
+    return go.Figure(layout=layout(theme, height) | {"margin": margins, "xaxis": x, "yaxis": y})
+
+
+def marker(theme: Theme, tone: Tone, size: int, ring: float = 2) -> dict[str, Any]:
+    """Return the mark of a dot: hollow, with a ring so wide, where it is not off."""
+    colour, hollow = theme.mark(tone), tone in {"few", "sound"}
+    return {
+        "size": size,
+        "color": theme.paper if hollow else colour,
+        "line": {"color": colour, "width": ring if hollow else 0},
+    }
+
+
+def whisker(
+    colour: str, thickness: float, above: Float | list[float], below: Float | list[float]
+) -> dict[str, Any]:
+    """Return the intervals of dots: how far they reach above and below each."""
+    return {
+        "type": "data",
+        "array": above,
+        "arrayminus": below,
+        "color": colour,
+        "thickness": thickness,
+        "width": 0,
+    }
 
 
 def signed(figure: go.Figure, theme: Theme) -> go.Figure:
@@ -44,7 +77,7 @@ def signed(figure: go.Figure, theme: Theme) -> go.Figure:
         xref="paper",
         yref="paper",
         yshift=3 - below,
-        text=RESEARCH,
+        text=BANNER,
         showarrow=False,
         xanchor="right",
         yanchor="bottom",
@@ -60,17 +93,18 @@ def log_odds(p: Float | float) -> Float:
         return np.asarray(np.log(share) - np.log1p(-share))
 
 
-def log_odds_axis(
-    theme: Theme, title: str = "", ends: tuple[float, float] = (LOWEST, HIGHEST), **more: object
-) -> dict[str, object]:
-    """Return an axis in log-odds with ticks in percent."""
-    base: dict[str, object] = {
-        "range": log_odds(np.array(ends)).tolist(),
-        "tickvals": log_odds(np.array(TICKS)).tolist(),
-        "ticktext": list(TICK_TEXT),
-        "tickangle": 0,
-    }
-    return axis(theme, title, **(base | more))
+def score_axis(
+    theme: Theme, title: str, ends: tuple[float, float], ticks: tuple[float, ...] = STEPS
+) -> dict[str, Any]:
+    """Return a log-odds axis over some of the scores, ticks in percent."""
+    return axis(
+        theme,
+        title,
+        range=log_odds(np.array(ends)).tolist(),
+        tickvals=log_odds(np.array(ticks)).tolist(),
+        ticktext=[f"{100 * tick:g}" for tick in ticks],
+        tickangle=0,
+    )
 
 
 def finding(bins: BinTable, few: bool, theme: Theme) -> go.Figure:
@@ -85,11 +119,9 @@ def finding(bins: BinTable, few: bool, theme: Theme) -> go.Figure:
     theme : Theme
         Light or dark.
     """
-    settings = layout(theme, SMALL_PX)
-    settings["margin"] = {"l": 30, "r": 8, "t": 6, "b": 24}
-    settings["xaxis"] = log_odds_axis(theme, tickfont={"size": 11, "color": theme.quiet})
-    settings["yaxis"] = log_odds_axis(theme, tickfont={"size": 11, "color": theme.quiet})
-    figure = go.Figure(layout=settings)
+    each = score_axis(theme, "", (LOWEST, HIGHEST), TICKS)
+    each["tickfont"] = {"size": 11, "color": theme.quiet}
+    figure = sheet(theme, SMALL_PX, each, each, (30, 8, 6, 24))
     figure.add_trace(diagonal(log_odds(np.array([LOWEST, HIGHEST])), theme))
     for of_tone in TONES:
         at = [i for i in filled(bins) if reading(bins, i, few=few) == of_tone]
@@ -126,163 +158,19 @@ def dots(
         log_odds(np.clip(part[at], *ends))
         for part in (bins.confidence, bins.accuracy, bins.ci_low, bins.ci_high)
     )
-    colour, ring = theme.mark(of_tone), of_tone in {"few", "sound"}
+    symbols = ["triangle-down" if rate <= ends[0] else "circle" for rate in bins.accuracy[at]]
     return go.Scatter(
         x=x,
         y=y,
         name=of_tone,
         mode="markers",
-        marker={
-            "size": size,
-            "symbol": [
-                "triangle-down" if rate <= ends[0] else "circle" for rate in bins.accuracy[at]
-            ],
-            "color": theme.paper if ring else colour,
-            "line": {"color": colour, "width": 1.7 if ring else 0},
-        },
-        error_y={
-            "type": "data",
-            "array": high - y,
-            "arrayminus": y - low,
-            "color": colour,
-            "thickness": 1.4,
-            "width": 0,
-        },
+        marker=marker(theme, of_tone, size, 1.7) | {"symbol": symbols},
+        error_y=whisker(theme.mark(of_tone), 1.4, high - y, y - low),
         customdata=at,
         hovertext=[hover(bins, i, PRESENCE) for i in at],
         hovertemplate="%{hovertext}<extra></extra>",
         cliponaxis=False,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class BandDot:
-    """One band of scores; fractions, NaN where it holds nothing."""
-
-    low: float
-    high: float
-    n: int
-    says: float
-    rate: float
-    ci_low: float
-    ci_high: float
-    tone: Tone
-
-
-def bands(dots: Sequence[BandDot], chosen: int, theme: Theme) -> go.Figure:
-    """Draw what was found in each band of scores against the score, of 100; one band marked."""
-    settings = layout(theme, BANDS_PX)
-    at, over = _beside_diagonal(dots)
-    settings["margin"] = {"l": 56, "r": 22, "t": 36, "b": 46}
-    hundred: dict[str, object] = {"range": [0, 100], "dtick": 20}
-    settings["xaxis"] = axis(theme, "The model’s score", constrain="domain", **hundred)
-    settings["yaxis"] = axis(
-        theme, "Labelled with it, of 100", scaleanchor="x", constrain="domain", **hundred
-    )
-    settings["annotations"] = [
-        {
-            "x": at,
-            "y": at + over,
-            "text": "well calibrated",
-            "textangle": -45,
-            "showarrow": False,
-            "font": {"size": 12, "color": theme.quiet},
-        }
-    ]
-    figure = go.Figure(layout=settings)
-    figure.add_trace(diagonal(np.array([0.0, 100.0]), theme))
-    for i, dot in enumerate(dots):
-        if dot.n:
-            figure.add_trace(_band_dot(dot, theme, index=i, chosen=i == chosen))
-    if dots[chosen].n:
-        low, high = 100 * dots[chosen].low, 100 * dots[chosen].high
-        figure.add_shape(
-            type="rect",
-            x0=low,
-            x1=high,
-            y0=0,
-            y1=100,
-            fillcolor=faded(theme.accent, 0.12),
-            line={"width": 0},
-            layer="below",
-        )
-        side, x = "center", (low + high) / 2
-        if low < 10 or high > 90:  # a name in the middle would lie over an axis or be cut
-            side, x = ("left", low) if low < 10 else ("right", high)
-        figure.add_annotation(
-            x=x,
-            y=100,
-            text="this band",
-            xanchor=side,
-            yanchor="bottom",
-            yshift=8,  # the chosen dot reaches over the plot where all films have the label
-            showarrow=False,
-            font={"size": 13, "color": theme.ink},
-        )
-    return signed(figure, theme)
-
-
-def _beside_diagonal(dots: Sequence[BandDot]) -> tuple[int, int]:
-    """Return where the diagonal's name crosses the fewest intervals, and how far over it."""
-
-    def crossed(place: tuple[int, int]) -> int:
-        at, over = place
-        return sum(
-            abs(100 * dot.says - at) < 17
-            and 100 * dot.ci_low - 4 < 100 * dot.says + over < 100 * dot.ci_high + 4
-            for dot in dots
-            if dot.n
-        )
-
-    return min(((76, 5), (26, 5), (76, -5), (26, -5)), key=crossed)
-
-
-def _band_dot(dot: BandDot, theme: Theme, *, index: int, chosen: bool) -> go.Scatter:
-    colour, ring = theme.mark(dot.tone), dot.tone in {"few", "sound"}
-    return go.Scatter(
-        x=[100 * dot.says],
-        y=[100 * dot.rate],
-        name=band_name(dot.low, dot.high),
-        mode="markers",
-        marker={
-            "size": 15 if chosen else 9,
-            "color": theme.paper if ring else colour,
-            "line": {"color": colour, "width": 2 if ring else 0},
-        },
-        error_y={
-            "type": "data",
-            "array": [100 * (dot.ci_high - dot.rate)],
-            "arrayminus": [100 * (dot.rate - dot.ci_low)],
-            "color": colour,
-            "thickness": 1.6,
-            "width": 0,
-        },
-        customdata=[index],
-        hovertext=[
-            f"<b>Scored {band_name(dot.low, dot.high)}</b>: {count(dot.n)},<br>labelled with it "
-            f"{in_hundred(dot.rate, dot.ci_low, dot.ci_high)} in 100 "
-            f"({hundred_span(dot.ci_low, dot.ci_high, dot.rate)})"
-        ],
-        hovertemplate="%{hovertext}<extra></extra>",
-        cliponaxis=False,
-    )
-
-
-def band_name(low: float, high: float) -> str:
-    """Return a band of scores in percent: "20 to 30 %"."""
-    return f"{100 * low:.0f} to {100 * high:.0f}{THIN}%"
-
-
-STEPS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999)
-HALF = 0.5
-SQUARE_PX = 430
-LOW_PX = 260
-DECISION_PX = 330
-SCORE_BINS = 48
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:g}"
 
 
 @dataclass(frozen=True)
@@ -299,13 +187,11 @@ class GroupDot:
 
 def groups(dots: Sequence[GroupDot], theme: Theme) -> go.Figure:
     """Draw calibration in the large of each group with its interval, around the ideal of 0."""
-    settings = layout(theme, 92 + GROUP_PX * len(dots))
-    settings["margin"] = {"l": 132, "r": 22, "t": 26, "b": 46}
     ends = [0.0, *(end for dot in dots for end in (dot.low, dot.high))]
     pad = 0.06 * (max(ends) - min(ends) or 1.0)
     reach = [min(ends) - pad, max(ends) + pad]
-    settings["xaxis"] = axis(theme, "In the large, log odds", range=reach, tickformat="~g")
-    settings["yaxis"] = axis(
+    across = axis(theme, "In the large, log odds", range=reach, tickformat="~g")
+    names = axis(
         theme,
         range=[len(dots) - 0.5, -0.5],
         tickvals=list(range(len(dots))),
@@ -313,7 +199,7 @@ def groups(dots: Sequence[GroupDot], theme: Theme) -> go.Figure:
         tickfont={"size": 12.5, "color": theme.ink},
         showgrid=False,
     )
-    figure = go.Figure(layout=settings)
+    figure = sheet(theme, 92 + GROUP_PX * len(dots), across, names, (132, 22, 26, 46))
     figure.add_vline(x=0, line={"color": theme.quiet, "width": 1.2})
     common = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False, "x": 0}
     font = {"size": 12, "color": theme.quiet}
@@ -323,24 +209,13 @@ def groups(dots: Sequence[GroupDot], theme: Theme) -> go.Figure:
     ):
         figure.add_annotation(text=text, xanchor=anchor, xshift=shift, font=font, **common)
     for i, dot in enumerate(dots):
-        colour, ring = theme.mark(dot.tone), dot.tone in {"few", "sound"}
         figure.add_scatter(
             x=[dot.value],
             y=[i],
             name=safe(dot.name),
             mode="markers",
-            marker={
-                "size": 11,
-                "color": theme.paper if ring else colour,
-                "line": {"color": colour, "width": 2 if ring else 0},
-            },
-            error_x={
-                "array": [dot.high - dot.value],
-                "arrayminus": [dot.value - dot.low],
-                "color": colour,
-                "thickness": 2,
-                "width": 0,
-            },
+            marker=marker(theme, dot.tone, 11),
+            error_x=whisker(theme.mark(dot.tone), 2, [dot.high - dot.value], [dot.value - dot.low]),
             hovertext=[
                 f"<b>{safe(dot.name)}</b>, {count(dot.n)}<br>{two(dot.value, signed=True)} "
                 f"({two_span(dot.low, dot.high, signed=True)})"
@@ -349,18 +224,6 @@ def groups(dots: Sequence[GroupDot], theme: Theme) -> go.Figure:
             cliponaxis=False,
         )
     return signed(figure, theme)
-
-
-def score_axis(theme: Theme, title: str, ends: tuple[float, float]) -> dict[str, object]:
-    """Return a log-odds axis over some of the scores, ticks in percent."""
-    return axis(
-        theme,
-        title,
-        range=log_odds(np.array(ends)).tolist(),
-        tickvals=log_odds(np.array(STEPS)).tolist(),
-        ticktext=[_share(step) for step in STEPS],
-        tickangle=0,
-    )
 
 
 def reach(values: Float) -> tuple[float, float]:
@@ -392,14 +255,9 @@ def flexible(curve: FlexibleCurve | None, bins: BinTable, theme: Theme, *, few: 
     if curve is not None:
         top = curve.at[np.searchsorted(np.cumsum(curve.rows), 0.999 * curve.rows.sum())]
         ends = ends[0], max(ends[1], reach(np.array([top]))[1])
-    settings = layout(theme, SQUARE_PX)
-    settings["margin"] = {"l": 56, "r": 22, "t": 12, "b": 46}
-    settings["xaxis"] = score_axis(theme, "The model’s score, %", ends) | {"constrain": "domain"}
-    settings["yaxis"] = score_axis(theme, "Labelled with it, %", ends) | {
-        "scaleanchor": "x",
-        "constrain": "domain",
-    }
-    figure = go.Figure(layout=settings)
+    across = score_axis(theme, "The model’s score, %", ends) | {"constrain": "domain"}
+    upright = score_axis(theme, "Labelled with it, %", ends) | {"constrain": "domain"}
+    figure = sheet(theme, SQUARE_PX, across, upright | {"scaleanchor": "x"})
     inside = np.array(ends)
     if curve is not None:
         figure.add_traces(_curve(curve, inside, theme, few=few))
@@ -493,12 +351,7 @@ def by_outcome(p: Float, y: np.ndarray) -> ByOutcome:
 
 def distributions(by_outcome: ByOutcome, films: str, theme: Theme) -> go.Figure:
     """Draw the scores of films with the finding upward, of those without it downward."""
-    settings = layout(theme, LOW_PX)
-    settings["margin"] = {"l": 56, "r": 22, "t": 12, "b": 46}
-    settings["bargap"] = 0
-    settings["barmode"] = "relative"
     ends = (float(by_outcome.edges[0]), float(by_outcome.edges[-1]))
-    settings["xaxis"] = score_axis(theme, "The model’s score, %", ends)
     sides = [
         (counts / max(1, counts.sum()), counts, sign)
         for counts, sign in ((by_outcome.with_it, 1), (by_outcome.without, -1))
@@ -506,14 +359,15 @@ def distributions(by_outcome: ByOutcome, films: str, theme: Theme) -> go.Figure:
     top = max(float(share.max()) for share, _, _ in sides)
     step = 0.05 if top > 0.1 else 0.02
     ticks = np.arange(-np.ceil(top / step), np.ceil(top / step) + 1) * step
-    settings["yaxis"] = axis(
+    upright = axis(
         theme,
         "Share of each group, %",
         range=[-1.12 * top, 1.12 * top],
         tickvals=ticks.tolist(),
-        ticktext=[_share(round(abs(t), 3)) for t in ticks],
+        ticktext=[f"{100 * round(abs(t), 3):g}" for t in ticks],
     )
-    figure = go.Figure(layout=settings)
+    figure = sheet(theme, LOW_PX, score_axis(theme, "The model’s score, %", ends), upright)
+    figure.update_layout(bargap=0, barmode="relative")
     places, edges = log_odds(by_outcome.edges), by_outcome.full_edges
     words = ("labelled with it", "not labelled with it")
     for (share, rows, sign), word in zip(sides, words, strict=True):
@@ -572,15 +426,10 @@ def decision(
     )
     top = max(float(high.max()), 100 * net.events / net.n) * 1.1 + 1e-9
     bottom = -0.28 * top
-    settings = layout(theme, DECISION_PX)
-    settings["margin"] = {"l": 56, "r": 22, "t": 12, "b": 62}
-    settings["xaxis"] = axis(
-        theme, "Preference: the threshold, %<br>◂ miss none · flag few ▸", range=[x[0], x[-1]]
-    )
-    settings["yaxis"] = axis(
-        theme, "Benefit: net true alarms of 100", range=[bottom, top], nticks=7
-    )
-    figure = go.Figure(layout=settings)
+    preference = "Preference: the threshold, %<br>◂ miss none · flag few ▸"
+    across = axis(theme, preference, range=[x[0], x[-1]])
+    upright = axis(theme, "Benefit: net true alarms of 100", range=[bottom, top], nticks=7)
+    figure = sheet(theme, DECISION_PX, across, upright, (56, 22, 12, 62))
     low, high = np.clip(low, bottom, top), np.clip(high, bottom, top)
     figure.add_trace(_area(x, low, high, faded(theme.accent, 0.18)))
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.6, "dash": "dot"})

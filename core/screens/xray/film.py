@@ -1,5 +1,6 @@
 """One film: what a model scores it, what films of such a score were labelled with, in words."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,30 +9,20 @@ from typing import Final
 import numpy as np
 
 from core.codes import NoticeCode
-from core.metrics.clinical import Bands, bands
+from core.metrics.clinical import bands
 from core.predictions import Predictions
 from core.screens.kit.numbers import (
     MISSING,
     THIN,
     about_hundred,
     count,
-    hundred_span,
     in_hundred,
     percent,
     singular,
 )
 from core.screens.kit.records import Cell, Column, FigureCard, Phrase, Sentence, Table
 from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
-from core.screens.xray.figures import bands as draw_bands
-from core.screens.xray.plain import (
-    FEW_FILMS,
-    IconArray,
-    band_dots,
-    band_reading,
-    icon_array,
-    known_share,
-    of_hundred,
-)
+from core.screens.xray.bands import Band, IconArray, draw_bands
 from core.screens.xray.words import ClinicSource, FindingWords, labelled_with, listed
 
 HALF: Final = 0.5  # the threshold of a finding whose frequency is not known
@@ -53,7 +44,7 @@ class Reference:
     ----------
     source : ClinicSource
         Which set, in words.
-    bands : tuple of Bands
+    bands : tuple of tuple of Band
         Of each finding, in tens.
     prevalence : tuple of float
         Share of films labelled with each finding, by weight.
@@ -62,7 +53,7 @@ class Reference:
     """
 
     source: ClinicSource
-    bands: tuple[Bands, ...]
+    bands: tuple[tuple[Band, ...], ...]
     prevalence: tuple[float, ...]
     named: bool = False
 
@@ -70,65 +61,20 @@ class Reference:
     def of(cls, rows: Predictions, source: ClinicSource) -> "Reference":
         """Return what the labels of a multi-label split say of its scores."""
         outcomes = [rows.outcomes(k) for k in range(rows.n_classes)]
-        return cls(
-            source,
-            tuple(
-                bands(
-                    ranked.confidence, ranked.correct, extents=ranked.extents, looks=len(outcomes)
-                )
-                for ranked in outcomes
-            ),
-            tuple(float(np.average(o.correct, weights=o.weights)) for o in outcomes),
+        counted = (
+            bands(o.confidence, o.correct, extents=o.extents, looks=len(outcomes)) for o in outcomes
         )
+        shares = (float(np.average(o.correct, weights=o.weights)) for o in outcomes)
+        return cls(source, tuple(map(Band.each, counted)), tuple(shares))
 
-    def at(self, index: int, score: float) -> "ReferenceBand":
+    def at(self, index: int, score: float) -> Band:
         """Return the band (low, high] of a finding that a score falls into."""
-        finding_bands = self.bands[index]
-        i = int(np.searchsorted(finding_bands.high, score))
-        return ReferenceBand(finding_bands, min(i, len(finding_bands.high) - 1), score)
+        return self.bands[index][self.place(index, score)]
 
-
-@dataclass(frozen=True, eq=False)
-class ReferenceBand:
-    """The band that one film falls into: what a reference found there.
-
-    Attributes
-    ----------
-    bands : Bands
-        Of the finding.
-    i : int
-        Which of them.
-    score : float
-        Of the film.
-    """
-
-    bands: Bands
-    i: int
-    score: float
-
-    @property
-    def n(self) -> int:
-        """Films in the band."""
-        return int(self.bands.count[self.i])
-
-    @property
-    def few(self) -> bool:
-        """Whether it holds too few films for a number of 100."""
-        return self.n < FEW_FILMS
-
-    def range(self, joint: str = "to") -> str:
-        """Return the band in words: "70 to 80"."""
-        return band_words(float(self.bands.low[self.i]), float(self.bands.high[self.i]), joint)
-
-    @property
-    def hundred(self) -> tuple[str, str, str]:
-        """What was found and its bounds, as times in 100."""
-        return of_hundred(self.bands, self.i)
-
-    @property
-    def reading(self) -> str:
-        """What the model does in this band on average, in words."""
-        return band_reading(self.bands, self.i)
+    def place(self, index: int, score: float) -> int:
+        """Return the number of that band."""
+        ends = [band.high for band in self.bands[index]]
+        return min(bisect_left(ends, score), len(ends) - 1)
 
 
 @dataclass(frozen=True)
@@ -166,11 +112,6 @@ def score_words(score: float) -> str:
     return str(times)
 
 
-def band_words(low: float, high: float, joint: str = "to") -> str:
-    """Return a band of scores: "70 to 80", or with another word between its ends."""
-    return f"{100 * low:.0f} {joint} {100 * high:.0f}"
-
-
 def sentence(
     scored: FilmScores, index: int, known: Reference | None, words: FindingWords
 ) -> Sentence:
@@ -183,14 +124,13 @@ def sentence(
         return Sentence((Phrase(first), Phrase(rest)))
     place, test_set = known.at(index, score), known.source.reference_class
     between = place.range("and")
-    if place.n == 0:
+    if place.count == 0:
         rest = f" No film of {test_set} scored between {between}, so what that means is not known."
         return Sentence((Phrase(first), Phrase(rest)))
     if place.few:
-        labelled = int(place.bands.events[place.i])
-        was = "was" if labelled == 1 else "were"
-        rest = f" Only {films_words(place.n)} of {test_set} scored between {between}, too few to "
-        rest += f"tell: {labelled} of them {was} labelled as showing {shown}."
+        was = "was" if place.events == 1 else "were"
+        rest = f" Only {films_words(place.count)} of {test_set} scored between {between}, too few "
+        rest += f"to tell: {place.events} of them {was} labelled as showing {shown}."
         return Sentence((Phrase(first), Phrase(rest)))
     times, low, high = place.hundred
     was = "was" if singular(times) else "were"
@@ -223,9 +163,7 @@ def care(scored: FilmScores, index: int, known: Reference | None) -> tuple[str, 
     if not place.few:
         reading = place.reading
         verdict = reading if reading.startswith("no ") else f"the model {reading}"
-        paragraphs.append(
-            f"These films average {in_hundred(float(place.bands.mean[place.i]))}: {verdict}."
-        )
+        paragraphs.append(f"These films average {in_hundred(place.mean)}: {verdict}.")
     if known.named:
         paragraphs.append(counted(known))
     paragraphs.append(
@@ -247,8 +185,8 @@ def icons(scored: FilmScores, index: int, known: Reference) -> tuple[IconArray |
     """Return 100 films like this one as icons, and how many were counted."""
     place = known.at(index, scored.scores[index])
     source = known.source
-    note = f"{count(place.n)} of {count(source.n)} {source.split} {source.films}"
-    return icon_array(place.bands, place.i), note
+    note = f"{count(place.count)} of {count(source.n)} {source.split} {source.films}"
+    return place.icons, note
 
 
 def threshold_of(known: Reference | None, name: str) -> float:
@@ -413,30 +351,28 @@ def table(
     return ScoreTable("Finding", SHOWN if known else SHOWN[:1], COLUMNS, tuple(rows))
 
 
-def cells(
-    model: str, name: str, score: Estimate, place: ReferenceBand | None
-) -> dict[str, Estimate | Cell]:
+def cells(model: str, name: str, score: Estimate, place: Band | None) -> dict[str, Estimate | Cell]:
     """Return what a model says of one finding, and what a reference has in the score's band."""
     own: dict[str, Estimate | Cell] = {"model": model, "finding": name, "score": score}
     if place is None:
         return own | dict.fromkeys(("share", "films", "reading"))
-    bands, i = place.bands, place.i
+    _, _, low, high = place.file_cells
     return own | {
         "band": place.range(),
-        "band_low": float(bands.low[i]),
-        "band_high": float(bands.high[i]),
-        "films": place.n,
-        "labelled": int(bands.events[i]),
+        "band_low": place.low,
+        "band_high": place.high,
+        "films": place.count,
+        "labelled": place.events,
         "share": share_cell(place),
-        "low": known_share(bands.ci_low[i]),
-        "high": known_share(bands.ci_high[i]),
+        "low": low,
+        "high": high,
         "reading": place.reading,
     }
 
 
-def share_cell(place: ReferenceBand) -> Estimate:
+def share_cell(place: Band) -> Estimate:
     """Return the share labelled in a band, of 100; of too few films only a file has it."""
-    share = known_share(place.bands.share[place.i])
+    share = place.file_cells[1]
     if place.few:
         return Estimate(share, text=MISSING, reason="too few films")
     times, low, high = place.hundred
@@ -445,34 +381,20 @@ def share_cell(place: ReferenceBand) -> Estimate:
 
 def bands_card(scored: FilmScores, index: int, known: Reference) -> FigureCard:
     """Return what was found in every band of scores, with the film's own band marked."""
-    dots = band_dots(known.bands[index])
-    at = known.at(index, scored.scores[index]).i
+    bands, at = known.bands[index], known.place(index, scored.scores[index])
     listing = "; ".join(
-        f"scored {band_words(dot.low, dot.high)}: {films_words(dot.n)}, "
-        f"{in_hundred(dot.rate, dot.ci_low, dot.ci_high)} of 100 "
-        f"({hundred_span(dot.ci_low, dot.ci_high, dot.rate)})"
-        for dot in dots
-        if dot.n
+        f"scored {band.range()}: {films_words(band.count)}, {band.share_words()}"
+        for band in bands
+        if band.count
     )
-    marked = band_words(dots[at].low, dots[at].high)
+    rows = tuple((band.low, band.high, band.count, *band.file_cells) for band in bands)
     return FigureCard(
         key="film_bands",
         title="Score against labels",
         explanation=f"of all films, {in_hundred(known.prevalence[index])} in 100 were labelled",
-        draw=partial(draw_bands, dots, at),
+        draw=partial(draw_bands, bands, at),
         alt=f"Labelled with {labelled_with(scored.findings[index])}, of 100 films, by the "
-        f"model’s score: {listing}. This film’s band: {marked}.",
-        table=Table(
-            DOT_COLUMNS,
-            tuple(
-                (
-                    dot.low,
-                    dot.high,
-                    dot.n,
-                    *map(known_share, (dot.says, dot.rate, dot.ci_low, dot.ci_high)),
-                )
-                for dot in dots
-            ),
-        ),
+        f"model’s score: {listing}. This film’s band: {bands[at].range()}.",
+        table=Table(DOT_COLUMNS, rows),
         caption=known.source.caption,
     )

@@ -9,9 +9,8 @@ from core.screens.kit.records import Column, Swatch, Table
 from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Tone
 from core.screens.kit.words import UNIT
-from core.screens.xray.figures import RESEARCH
 
-BANNER: Final = RESEARCH
+BANNER: Final = "Research use, not a medical device."
 MINED: Final = (
     "If these labels are NIH’s, they were mined from reports by a program and are often wrong."
 )

@@ -14,8 +14,8 @@ from core.reports.html import films_html
 from core.screens.kit.records import Sentence
 from core.screens.xray import beside, saliency
 from core.screens.xray import film as views
+from core.screens.xray.bands import KEY, RISK
 from core.screens.xray.film import Reference
-from core.screens.xray.plain import KEY, RISK
 from pages.ui import cache, controls, frame, html_macros, session, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.xray import films as xray_films

@@ -22,8 +22,8 @@ from core.screens.kit.numbers import count, percent
 from core.screens.kit.records import Column, Table
 from core.screens.kit.sentences import plain_sentence
 from core.screens.xray import finding, use
+from core.screens.xray.bands import KEY, RISK, most_miscalibrated_band, plain_view
 from core.screens.xray.finding import Badge, badge
-from core.screens.xray.plain import RISK, most_miscalibrated_band, plain_view
 from core.screens.xray.use import BENEFIT, ThresholdUse, benefit_words, decision_card
 from core.screens.xray.words import BANNER, PLAIN, ClinicSource
 from core.studies.clinic import THRESHOLDS, OneFinding
@@ -422,7 +422,7 @@ def _plain(
         _badge(score_badge)
     with right:
         widgets.figure(view.card)
-        widgets.key(view.swatches)
+        widgets.key(KEY)
     widgets.caption(view.caption)
     shared.export(
         PageView(

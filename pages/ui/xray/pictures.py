@@ -12,9 +12,9 @@ from core.screens.kit.records import Table
 from core.screens.xray import beside
 from core.screens.xray import film as views
 from core.screens.xray import saliency as words
+from core.screens.xray.bands import RISK
 from core.screens.xray.beside import Opinion
 from core.screens.xray.film import Reference
-from core.screens.xray.plain import RISK
 from core.screens.xray.saliency import SaliencyFocus
 from core.screens.xray.words import BANNER, TECHNICAL, finding
 from core.xray import heat, phantom

@@ -179,7 +179,7 @@ CLAIMED = (
     Claimed(
         "it overstates here",
         "Clinic, plain words; X-ray",
-        "core.screens.xray.plain:verdict_words",
+        "core.screens.xray.bands:verdict_words",
         "an exact interval divided among the bands",
         VERDICTS,
         "plain words name a band of scores",

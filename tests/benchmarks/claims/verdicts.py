@@ -30,7 +30,7 @@ from core.metrics.verdict_codes import DETECTED, VerdictCode
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.screens.reliability.classes import gap_tone
 from core.screens.reliability.plain import certainty_groups
-from core.screens.xray.plain import band_tone
+from core.screens.xray.bands import Band
 from core.studies import posthoc
 from tests.benchmarks.claims.designs import (
     SIZES,
@@ -196,7 +196,7 @@ def _calibrated(design: Design, n: int, sets: int, seed: int) -> list[Row]:
     for prepared, claims, outcomes in _sets(design, n, sets, seed):
         judged, of = _judged(prepared), bands(claims, outcomes)
         groups = certainty_groups(prepared.ranked, judged)
-        tones = {band_tone(of, i) for i in range(of.count.size)}
+        tones = {band.tone for band in Band.each(of)}
         seen = (
             judged.verdict.code in CALLED_OFF,
             not judged.direction.low <= 0 <= judged.direction.high,

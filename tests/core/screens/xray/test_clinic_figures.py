@@ -9,12 +9,10 @@ from core.configs import BinRule
 from core.metrics import clinical
 from core.metrics.clinical.groups import grouping
 from core.screens.kit.theme import DARK, LIGHT
+from core.screens.xray.bands import Band, draw_bands
 from core.screens.xray.figures import (
     HIGHEST,
     LOWEST,
-    RESEARCH,
-    BandDot,
-    bands,
     by_outcome,
     decision,
     distributions,
@@ -24,7 +22,7 @@ from core.screens.xray.figures import (
     reach,
 )
 from core.screens.xray.use import group_card, group_table
-from core.screens.xray.words import ClinicSource
+from core.screens.xray.words import BANNER, ClinicSource
 from core.studies.clinic import groups as calibrations
 
 
@@ -61,49 +59,40 @@ def test_rates_of_nearly_nothing_sit_on_the_edge_as_triangles(bins):
     assert figure.layout.yaxis.range[0] == pytest.approx(log_odds(LOWEST))
 
 
-def dot(low, n, says, rate, tone):
-    return BandDot(
-        low=low,
-        high=low + 0.1,
-        n=n,
-        says=says,
-        rate=rate,
-        ci_low=rate - 0.05,
-        ci_high=rate + 0.05,
-        tone=tone,
-    )
+def dot(low, n, mean, share):
+    return Band(low, low + 0.1, n, 0, mean, share, share - 0.05, share + 0.05, 0.0, 1.0)
 
 
 def test_bands_mark_the_chosen_one_and_leave_empty_ones_out():
     nan = float("nan")
     dots = [
-        dot(0.0, 40, 0.05, 0.1, "under"),
-        BandDot(low=0.1, high=0.2, n=0, says=nan, rate=nan, ci_low=nan, ci_high=nan, tone="few"),
-        dot(0.2, 30, 0.25, 0.17, "over"),
+        dot(0.0, 40, 0.05, 0.1),
+        dot(0.1, 0, nan, nan),
+        dot(0.2, 30, 0.25, 0.17),
     ]
-    figure = bands(dots, 2, LIGHT)
+    figure = draw_bands(dots, 2, LIGHT)
     drawn = {t.customdata[0]: t for t in figure.data if t.customdata is not None}
     assert set(drawn) == {0, 2}
     assert drawn[2].marker.size > drawn[0].marker.size
     assert (drawn[2].x[0], drawn[2].y[0]) == pytest.approx((25, 17))
     assert drawn[2].error_y.arrayminus[0] == pytest.approx(5)
     words = [note.text for note in figure.layout.annotations]
-    assert words == ["well calibrated", "this band", RESEARCH]
+    assert words == ["well calibrated", "this band", BANNER]
     (shade,) = figure.layout.shapes
     assert (shade.x0, shade.x1) == pytest.approx((20, 30))
     assert shade.layer == "below"
-    empty = bands(dots, 1, DARK).layout
+    empty = draw_bands(dots, 1, DARK).layout
     assert "this band" not in [note.text for note in empty.annotations]
     assert not empty.shapes
 
 
 def test_the_name_of_the_diagonal_gives_way():
     """Both places over the diagonal are taken, then one under it."""
-    low, high = dot(0.2, 40, 0.25, 0.3, "few"), dot(0.7, 40, 0.75, 0.8, "few")
-    under = dot(0.8, 40, 0.85, 0.8, "few")
+    low, high = dot(0.2, 40, 0.25, 0.3), dot(0.7, 40, 0.75, 0.8)
+    under = dot(0.8, 40, 0.85, 0.8)
     places = []
     for dots in ([low], [high], [low, high], [low, high, under]):
-        note = bands(dots, 0, LIGHT).layout.annotations[0]
+        note = draw_bands(dots, 0, LIGHT).layout.annotations[0]
         places.append((note.x, note.y))
     assert places == [(76, 81), (26, 31), (76, 71), (26, 21)]
 
@@ -112,7 +101,7 @@ def test_the_name_of_the_diagonal_gives_way():
     ("low", "x", "side"), [(0.0, 0, "left"), (0.4, 45, "center"), (0.9, 100, "right")]
 )
 def test_the_name_of_the_band_lies_over_the_plot(low, x, side):
-    note = bands([dot(low, 40, low + 0.05, 0.5, "few")], 0, LIGHT).layout.annotations[1]
+    note = draw_bands([dot(low, 40, low + 0.05, 0.5)], 0, LIGHT).layout.annotations[1]
     assert (note.text, note.y, note.yanchor) == ("this band", 100, "bottom")
     assert note.yshift >= 15 / 2  # half of the chosen dot, which may lie at 100
     assert (note.x, note.xanchor) == (pytest.approx(x), side)
@@ -199,7 +188,7 @@ def test_decision_curve_shows_the_range_that_was_chosen(outcomes):
         "follow the model",
         "treat none",
         "treat all",
-        RESEARCH,
+        BANNER,
     ]
 
 

@@ -31,21 +31,21 @@ from core.screens.xray import findings
 from core.screens.xray import (
     use as use_views,
 )
-from core.screens.xray.finding import badge, finding_view, sentence
-from core.screens.xray.findings import findings_view, order, plain_findings_view
-from core.screens.xray.plain import (
+from core.screens.xray.bands import (
+    Band,
     band_sentence,
-    band_tone,
     elsewhere,
-    icon_array,
     most_miscalibrated_band,
     plain_view,
 )
+from core.screens.xray.finding import badge, finding_view, sentence
+from core.screens.xray.findings import findings_view, order, plain_findings_view
 from core.screens.xray.words import BANNER, MINED, SYNTHETIC, TONES, ClinicSource
 from core.studies import clinic as clinic_study
 from core.studies.posthoc import NONE
 
 NAMES = ("Effusion", "Nodule", "Hernia")
+each = Band.each
 N = 4000
 
 
@@ -171,10 +171,8 @@ def test_plain_bands_are_called_off_only_where_the_finding_is():
 
 
 def test_a_risk_stated_twice_over_never_seems_kept():
-    found = band(200, 2, 0.02, 0)
-    assert band_tone(found, 0) == "few"
-    assert band_tone(band(20_000, 400, 0.02, 0), 0) == "sound"
-    assert band_tone(band(20_000, 200, 0.02, 0), 0) == "over"
+    for (n, events), tone in (((200, 2), "few"), ((20_000, 400), "sound"), ((20_000, 200), "over")):
+        assert each(band(n, events, 0.02, 0))[0].tone == tone
 
 
 def test_a_band_beyond_its_own_interval_alone_is_not_named():
@@ -182,8 +180,8 @@ def test_a_band_beyond_its_own_interval_alone_is_not_named():
     low, high = exact_interval(one.events, one.count, 0.995)
     among_ten = replace(one, least=low, most=high)
     assert one.mean[2] > one.ci_high[2] - 0.01
-    assert band_tone(replace(one, mean=one.ci_high + 0.01), 2) == "over"
-    assert band_tone(replace(among_ten, mean=one.ci_high + 0.01), 2) == "few"
+    assert each(replace(one, mean=one.ci_high + 0.01))[2].tone == "over"
+    assert each(replace(among_ten, mean=one.ci_high + 0.01))[2].tone == "few"
 
 
 def test_a_slope_that_the_joint_test_does_not_confirm_could_be_chance(stretched):
@@ -265,7 +263,7 @@ def band(count, events, mean=0.25, i=2):
 
 
 def test_the_plain_sentence_is_the_one_that_was_agreed():
-    said = band_sentence(source(22433), "Effusion", band(400, 68), 2)
+    said = band_sentence(source(22433), "Effusion", each(band(400, 68)), 2)
     flat = said.text.replace("\u202f", " ")
     assert flat == (
         "Of 100 films that the model scores between 20 and 30 %, about 17 (14 to 21) were labelled "
@@ -277,7 +275,7 @@ def test_the_plain_sentence_is_the_one_that_was_agreed():
 @given(st.integers(1, 3000), st.data(), st.floats(0.2, 0.3))
 def test_the_numerator_is_the_observed_events_of_the_band(n, data, mean):
     events = data.draw(st.integers(0, n))
-    said = band_sentence(source(), "Effusion", band(n, events, mean), 2)
+    said = band_sentence(source(), "Effusion", each(band(n, events, mean)), 2)
     text = f"{said.text} {said.second}"
     assert not re.search(r"\b1 in \d", text)
     value = re.search(r"%, (?:about )?(fewer than 1|nearly all|[\d.]+)", text)[1]
@@ -298,13 +296,13 @@ def test_the_numerator_is_the_observed_events_of_the_band(n, data, mean):
 
 
 def test_icons_are_the_interval_and_few_films_have_none():
-    icons = icon_array(band(400, 68), 2)
+    icons = each(band(400, 68))[2].icons
     assert (icons.low, icons.filled, icons.high) == (14, 17, 21)
-    assert icon_array(band(19, 3), 2) is None
-    none = band_sentence(source(), "Effusion", band(19, 3), 4)
+    assert each(band(19, 3))[2].icons is None
+    none = band_sentence(source(), "Effusion", each(band(19, 3)), 4)
     assert none.text == "No film scores 40 to 50\u202f%. Choose a lower band."
     after = replace(source(), recalibrated=True)
-    none = band_sentence(after, "Effusion", band(19, 3), 0)
+    none = band_sentence(after, "Effusion", each(band(19, 3)), 0)
     assert none.text == "No film scores 0 to 10\u202f% after recalibration. Choose a higher band."
 
 
@@ -313,7 +311,7 @@ def test_another_prevalence_moves_the_odds_of_what_was_found():
     odds = 0.17 / 0.83 * (0.02 / 0.98) / (0.10 / 0.90)
     assert there.share[2] == pytest.approx(odds / (1 + odds))
     assert there.mean[2] == 0.25
-    said = band_sentence(source(), "Effusion", there, 2, 0.02)
+    said = band_sentence(source(), "Effusion", each(there), 2, 0.02)
     assert said.text.startswith("Where 2 in 100 films carry the label, of 100 that the model")
     assert "if nothing else differs from this test set" in said.text
 
@@ -900,7 +898,7 @@ def test_the_file_of_a_view_carries_both_banners_and_no_markup(stretched):
 
 def test_a_file_draws_a_hundred_films(stretched):
     """Of 400 films 68: 17 in 100, 14 to 21."""
-    icons = icon_array(band(400, 68), 2)
+    icons = each(band(400, 68))[2].icons
     sheet = PageView(
         eyebrow="e",
         banners=(),

@@ -2,11 +2,11 @@
 
 import pytest
 
-from core.screens.xray import findings, plain, saliency
+from core.screens.xray import bands, findings, saliency
 
 
 @pytest.mark.parametrize(
-    "columns", [plain.COLUMNS, findings.BIN_COLUMNS, saliency.POINT_COLUMNS, saliency.STAGE_COLUMNS]
+    "columns", [bands.COLUMNS, findings.BIN_COLUMNS, saliency.POINT_COLUMNS, saliency.STAGE_COLUMNS]
 )
 def test_labels_are_unique(columns):
     labels = [column.label for column in columns]

@@ -12,8 +12,8 @@ from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.reports.html import PageView, sheet_html
 from core.reports.table import csv_text
 from core.screens.xray import film as views
+from core.screens.xray.bands import KEY
 from core.screens.xray.film import FilmScores, Reference
-from core.screens.xray.plain import KEY, band_tone
 from core.screens.xray.words import PLAIN, TECHNICAL, TONES, ClinicSource
 from core.xray import picture
 from core.xray.phantom import FINDINGS
@@ -104,9 +104,8 @@ def test_without_a_test_set_no_number_is_given():
 @given(st.floats(0, 1))
 def test_a_score_lies_in_its_band(score):
     place = known().at(0, score)
-    low, high = float(place.bands.low[place.i]), float(place.bands.high[place.i])
-    assert low <= score <= high
-    assert score > low or low == 0.0
+    assert place.low <= score <= place.high
+    assert score > place.low or place.low == 0.0
 
 
 def test_scores_are_never_rounded_to_certainty():
@@ -227,7 +226,7 @@ def test_the_key_of_the_bands_has_every_mark_that_they_can_have():
     tones = set()
     for labelled, n in ((200, 2000), (10, 2000), (100, 2000), (2, 30)):
         of = reference([0.05] * n, [1] * labelled + [0] * (n - labelled))
-        tones.add(band_tone(of.bands[0], 0))
+        tones.add(of.bands[0][0].tone)
     assert tones == {"over", "under", "sound", "few"}
     assert {swatch.tone for swatch in KEY} == tones
     (sound,) = [swatch for swatch in KEY if swatch.tone == "sound"]
