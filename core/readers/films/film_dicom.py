@@ -40,7 +40,6 @@ from core.readers.films.film import (
     damaged,
     trailing,
 )
-from core.readers.films.film_picture import grey_of_colours
 from core.readers.films.film_window import (
     EXACT,
     LINEAR,
@@ -49,6 +48,7 @@ from core.readers.films.film_window import (
     Lut,
     Stored,
     Window,
+    grey_of_colours,
     show,
 )
 from core.readers.formats.sniff import DICOM, OTHERS, PICTURES

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image
 
 from core.arrays import Float
 from core.codes import NoticeCode
@@ -18,6 +19,8 @@ from core.readers.films.film import Pixels, damaged
 
 Stored = npt.NDArray[np.integer]
 LINEAR, EXACT, SIGMOID = "LINEAR", "LINEAR_EXACT", "SIGMOID"
+BLOCK: Final = 2**22  # pixels looked at together
+COLOUR: Final = 8  # of 255: channels that differ by less are a grey that was rounded
 FLAT: Final = 1e-12  # a span below this has no steps
 
 
@@ -159,3 +162,17 @@ def show(stored: Stored, display: Display) -> tuple[Pixels, Notice | None]:
     shares[outside] = 0
     table = np.rint(shares * 255).astype(np.uint8)
     return table[stored.astype(np.int32) - low], notice
+
+
+def grey_of_colours(picture: Image.Image, notices: list[Notice]) -> Pixels:
+    """Return the greys of a picture (ITU-R BT.601), and say so where it has true colours."""
+    # By bands of rows, so that a large picture is never copied whole.
+    step = max(1, BLOCK // picture.width)
+    for top in range(0, picture.height, step) if picture.mode == "RGB" else ():
+        bottom = min(top + step, picture.height)
+        band = np.asarray(picture.crop((0, top, picture.width, bottom))).astype(np.int16)
+        if int(np.ptp(band, axis=-1).max()) > COLOUR:  # more than rounding
+            text = "the picture has colours, which were turned grey"
+            notices.append(Notice(NoticeCode.COLOUR_CONVERTED, text))
+            break
+    return np.asarray(picture.convert("L"))

@@ -9,6 +9,7 @@ from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.contents import Contents, Entry, is_text, text_array
 from core.readers.formats.encoding import is_number
+from core.readers.predictions.parts import listed
 from core.readers.predictions.roles import Role, name_entry, words_of
 
 SAMPLE = 1_000
@@ -86,11 +87,9 @@ def fractions(contents: Contents, *, divide: bool) -> Contents:
             signed.append(name)
     notices = list(contents.notices)
     for names, what in ((signed, "numbers with percent signs in"), (called, "percent by name in")):
-        shown = ", ".join(name[:60] for name in names[:6])
-        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
         done = "divided by 100" if divide else "taken off"
         if names and (divide or names is signed):
-            notices.append(Notice(NoticeCode.UNITS, f"{what} {shown}{more}: {done}"))
+            notices.append(Notice(NoticeCode.UNITS, f"{what} {listed(names)}: {done}"))
     below = frozenset(below_one)
     return replace(contents, entries=entries, notices=tuple(notices), below_one=below)
 

@@ -51,9 +51,7 @@ def harness_contents(rows: Sequence[Row]) -> Contents | None:
         what = "Generated answers of lm-evaluation-harness, which state no confidence"
         raise Refused("DTYPE", what, f"run a multiple-choice task, or {SAVE}")
     texts = [_option_texts(row, len(values)) for row, values in zip(rows, options, strict=True)]
-    halves = [_conditional(row, words) for row, words in zip(rows, texts, strict=True)]
-    options = [values[:count] for values, count in zip(options, halves, strict=True)]
-    texts = [words[:count] for words, count in zip(texts, halves, strict=True)]
+    options = [values[: len(words)] for values, words in zip(options, texts, strict=True)]
     width = max(map(len, options))
     if width < 2:
         what = "One log-likelihood a row (lm-evaluation-harness): a perplexity, no choice"
@@ -64,7 +62,33 @@ def harness_contents(rows: Sequence[Row]) -> Contents | None:
         logits[at, : len(values)] = values
         for how, strip in enumerate((" ", "")):  # what parts an option from its question
             lengths[how, at, : len(values)] = [max(1, len(w.removeprefix(strip))) for w in words]
-    labels = _targets(rows, texts, logits)
+    # The right option of each row: its number, its text or its letter, alike in all.
+    ways, readings = (_by_number, _by_text, _by_letter), dict[tuple[int, ...], None]()
+    for reading in ways:
+        found = [reading(row["target"], words) for row, words in zip(rows, texts, strict=True)]
+        if all(at >= 0 for at in found):
+            readings[tuple(found)] = None
+    if not readings:
+        none = [all(w(row["target"], texts[i]) < 0 for w in ways) for i, row in enumerate(rows)]
+        at = none.index(True) if any(none) else 0
+        what = (
+            f"The target {str(rows[at]['target'])[:40]!r} is none of the {len(texts[at])} options"
+        )
+        remedy = "write the number of the right option, from 0"
+        raise Refused("LABEL_RANGE", what, remedy, f"row {at}")
+    all_labels = [np.array(labels, np.int64) for labels in readings]
+    wrong = [_wrong(rows, "acc", logits, labels) for labels in all_labels]
+    if all(wrong):
+        what = f"The acc field disagrees with the target in {len(wrong[0])} of {len(rows)} rows"
+        raise Refused("CLASSES", what, SAVE, f"row {wrong[0][0]}")
+    right = [labels for labels, rows_off in zip(all_labels, wrong, strict=True) if not rows_off]
+    if len(right) > 1:
+        at = int(np.flatnonzero(right[0] != right[1])[0])
+        what = (
+            f"The target {rows[at]['target']!r} is the number of one option and the text of another"
+        )
+        raise Refused("CLASSES", what, "keep the acc field, which tells, or " + SAVE, f"row {at}")
+    labels = right[0]
     ids = [str(row.get("doc_id", at)) for at, row in enumerate(rows)]
     again = len(set(ids)) < len(ids)  # asked several times, or of several filters
     entries = {"logits": logits, "labels": labels, "question" if again else "id": text_array(ids)}
@@ -92,62 +116,20 @@ def _likelihoods(responses: object) -> list[float]:
 
 
 def _option_texts(row: Row, count: int) -> list[str]:
-    """Return what each option says: the continuations that were scored."""
+    """Return what each option says, without those scored again without their question."""
     arguments = row.get("arguments")
     items = list(arguments.values()) if isinstance(arguments, dict) else arguments
-    out = []
-    for item in items if isinstance(items, list) else []:
-        pair = list(item.values()) if isinstance(item, dict) else item
-        out.append(str(pair[1]) if isinstance(pair, list) and len(pair) > 1 else "")
-    return out if len(out) == count else [""] * count
-
-
-def _conditional(row: Row, texts: list[str]) -> int:
-    """Return how many options follow the question: not those that are scored again without it."""
-    half = len(texts) // 2
-    arguments = row.get("arguments")
-    items = list(arguments.values()) if isinstance(arguments, dict) else arguments
-    bare = items[half:] if isinstance(items, list) and any(texts) else []
-    contexts = [
-        next(iter(item.values() if isinstance(item, dict) else item), None)
-        for item in bare
-        if isinstance(item, dict | list)
+    pairs = [
+        list(item.values()) if isinstance(item, dict) else item
+        for item in (items if isinstance(items, list) else [])
     ]
-    again = texts[:half] == texts[half:] and contexts == [""] * half
-    return half if again else len(texts)
-
-
-def _targets(rows: Sequence[Row], texts: Sequence[Sequence[str]], logits: np.ndarray) -> np.ndarray:
-    """Return the right option of each row: its number, its text or its letter, alike in all."""
-    readings: dict[tuple[int, ...], None] = {}
-    for reading in (_by_number, _by_text, _by_letter):
-        found = [reading(row["target"], words) for row, words in zip(rows, texts, strict=True)]
-        if all(at >= 0 for at in found):
-            readings[tuple(found)] = None
-    if not readings:
-        ways = [_by_number, _by_text, _by_letter]
-        at = next(
-            (i for i, row in enumerate(rows) if all(w(row["target"], texts[i]) < 0 for w in ways)),
-            0,
-        )
-        what = (
-            f"The target {str(rows[at]['target'])[:40]!r} is none of the {len(texts[at])} options"
-        )
-        remedy = "write the number of the right option, from 0"
-        raise Refused("LABEL_RANGE", what, remedy, f"row {at}")
-    all_labels = [np.array(labels, np.int64) for labels in readings]
-    wrong = [_wrong(rows, "acc", logits, labels) for labels in all_labels]
-    if all(wrong):
-        what = f"The acc field disagrees with the target in {len(wrong[0])} of {len(rows)} rows"
-        raise Refused("CLASSES", what, SAVE, f"row {wrong[0][0]}")
-    right = [labels for labels, rows_off in zip(all_labels, wrong, strict=True) if not rows_off]
-    if len(right) > 1:
-        at = int(np.flatnonzero(right[0] != right[1])[0])
-        what = (
-            f"The target {rows[at]['target']!r} is the number of one option and the text of another"
-        )
-        raise Refused("CLASSES", what, "keep the acc field, which tells, or " + SAVE, f"row {at}")
-    return right[0]
+    texts = [str(pair[1]) if isinstance(pair, list) and len(pair) > 1 else "" for pair in pairs]
+    if len(texts) != count:
+        return [""] * count
+    half = count // 2
+    contexts = [next(iter(pair), None) for pair in pairs[half:] if isinstance(pair, list)]
+    again = any(texts) and texts[:half] == texts[half:] and contexts == [""] * half
+    return texts[:half] if again else texts
 
 
 def _by_number(target: object, texts: Sequence[str]) -> int:

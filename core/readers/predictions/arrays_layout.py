@@ -19,7 +19,7 @@ from core.readers.predictions.parts import (
     label_like,
     listed,
 )
-from core.readers.predictions.questions import Guess, ReadChoice, undecided
+from core.readers.predictions.questions import Question, ReadChoice, undecided
 from core.readers.predictions.roles import (
     MARGINS,
     NamedEntry,
@@ -45,13 +45,13 @@ class _LayoutGuesses:
     """What no name settled: sentences for a notice, and what the answers must bear out."""
 
     texts: list[str]
-    guesses: list[Guess]
+    guesses: list[Question]
 
     def add(self, what: str, key: str, option: str) -> None:
         """Note that an array was taken for want of another."""
         self.texts.append(f"{what} from {key}")
         choice = ReadChoice(f"{what} in {key}", {option: key})
-        self.guesses.append(Guess(f"no name says that {key} holds {what}", (choice,)))
+        self.guesses.append(undecided(f"No name says that {key} holds {what}", choice))
 
 
 LOGITS = ScoreKind.LOGITS

@@ -172,16 +172,10 @@ def _reading(prepared: SettledSplit, kind: ScoreKind) -> Reading:
     except Refused as refusal:
         return Reading(kind=kind, possible=False, why_not=refusal.what)
     if verdict.kind is not kind:
-        return Reading(
-            kind=kind, possible=False, why_not=f"with these labels it is read as {verdict.kind}"
-        )
+        why = f"with these labels it is read as {verdict.kind}"
+        return Reading(kind=kind, possible=False, why_not=why)
     ready = JudgedSplit(prepared, verdict)
     stated = answers(ready)
     right = float(stated.correct.mean()) if ready.labelled else None
-    return Reading(
-        kind=kind,
-        possible=True,
-        why_not="",
-        accuracy=right,
-        mean_confidence=float(stated.confidence.mean()),
-    )
+    mean = float(stated.confidence.mean())
+    return Reading(kind=kind, possible=True, accuracy=right, mean_confidence=mean)

@@ -48,11 +48,10 @@ from core.readers.predictions.plausibility import (
     turned_question,
     twice_question,
 )
-from core.readers.predictions.questions import Guess, Question, ReadChoice, undecided
+from core.readers.predictions.questions import OpenQuestion, Question, ReadChoice, undecided
 from core.readers.predictions.result import (
     Inspection,
     NeedsChoice,
-    OpenQuestion,
     ReadingCandidate,
     choose_split,
 )
@@ -149,6 +148,11 @@ class InterpretedFile:
     notices: tuple[Notice, ...]
     inspection: Inspection
     recipe: ReadOptions
+
+    @property
+    def audited(self) -> JudgedSplit:
+        """The part that is audited when nobody says."""
+        return self.splits[choose_split(self.splits)]
 
 
 def read_source(
@@ -251,14 +255,54 @@ def interpret(
         options = replace(options, group=contents.group)
     try:
         reading = _interpret(contents, added, options)
-        question = _doubt(reading, contents, added, options)
     except NeedsChoice as refusal:
-        if not isinstance(refusal.__cause__, Question):
+        if refusal.question is None:
             raise
-        return _try_choices(refusal.__cause__, refusal.inspection, (contents, added), options)
-    if question is None:
-        return reading
-    return _try_choices(question, reading.inspection, (contents, added), options)
+        question, inspection = refusal.question, refusal.inspection
+    else:
+        doubt = _doubt(reading, contents, added, options)
+        if doubt is None:
+            return reading
+        question, inspection = doubt, reading.inspection
+    # Read in the one way that is possible, or refuse with all that is open and what follows.
+    candidates: list[ReadingCandidate] = []
+    last: InterpretedFile | None = None
+    ruled_out = True  # whether the other readings fail by what they are, not by a damaged cell
+    choices, questions = list(question.choices), [question.open()]
+    for choice in choices:  # grows: what a choice leaves open is asked at once
+        chosen = choice.options(options)
+        try:
+            last = _interpret(contents, added, chosen)
+        except NeedsChoice as refusal:
+            follows = () if refusal.question is None else refusal.question.choices
+            if refusal.question is not None and follows:
+                questions.append(refusal.question.open())
+            if len(choices) + len(follows) <= MOST_CHOICES:
+                choices += [choice.followed_by(other) for other in follows]
+            elif follows:
+                candidates.append(
+                    ReadingCandidate(options=chosen, option=choice.command, title=choice.title)
+                )
+            own = choice.changes.keys() & {"scores_key", "epoch"}  # as good as the others
+            ruled_out &= refusal.code in RULED_OUT and not own
+            continue
+        candidates.append(_candidate(choice, chosen, last))
+        follow = _doubt(last, contents, added, chosen)
+        if follow is not None and follow.choices:
+            questions.append(follow.open(f"If {choice.title}: "))
+    alone = question.code == RefusalCode.UNDECIDED and len(candidates) == 1 < len(question.choices)
+    if last is not None and alone and ruled_out and _doubt(last, contents, added, options) is None:
+        text = f"{question.what}; read as {candidates[0].title}, as nothing else is possible"
+        return replace(last, notices=(Notice(NoticeCode.KEYS_GUESSED, text), *last.notices))
+    if last is not None:  # what rows may belong to can be said together with the answer
+        seen = last.inspection
+        inspection = replace(
+            inspection,
+            belonging=seen.belonging,
+            group_columns=seen.group_columns,
+            weight_columns=seen.weight_columns,
+        )
+    raise NeedsChoice(question, _open(inspection, candidates, questions))
 
 
 def _interpret(
@@ -266,6 +310,8 @@ def _interpret(
 ) -> InterpretedFile:
     """Read once, by names and values alone."""
     others, own = added.labels, added.options(options)
+    roles: dict[str, str] | None = None
+    chosen: SettledSplit | None = None
     try:
         refuse_detections(contents)
         contents = fractions(contents, divide=options.units is not Units.PERCENT)
@@ -281,23 +327,19 @@ def _interpret(
         grouped = [attach_groups(part, added, options) for part, _ in joined]
         parts, dated = attach_dates([part for part, _ in grouped], added, layout.roles)
         parts, left_out = labelled(parts, options)
-    except Refused as refusal:
-        raise NeedsChoice(explained(contents, refusal), inspect(contents)) from refusal
-    try:
+        roles = layout.roles
         prepared = united([_prepared(part, options, len(parts) > 1) for part in parts])
-    except Refused as refusal:
-        inspection = inspect(contents, layout.roles)
-        raise NeedsChoice(explained(contents, refusal), inspection) from refusal
-    split = choose_split({p.part.split: 0 for p in prepared})
-    chosen = next(p for p in prepared if p.part.split == split)
-    try:
+        split = choose_split({p.part.split: 0 for p in prepared})
+        chosen = next(p for p in prepared if p.part.split == split)
         verdicts = [p.decide(options.scores) for p in prepared]
         splits = {p.part.split: JudgedSplit(p, v) for p, v in zip(prepared, verdicts, strict=True)}
         _refuse_mixed(splits)
         ready = splits[split]
         ask_one_hot(ready, options)
     except Refused as refusal:
-        raise NeedsChoice(refusal, inspect(contents, layout.roles, chosen)) from refusal
+        said = explained(contents, refusal) if chosen is None else refusal
+        question = refusal if isinstance(refusal, Question) else None
+        raise NeedsChoice(said, inspect(contents, roles, chosen), question) from None
     verdict = ready.verdict
     inspection = inspect(contents, layout.roles, chosen, verdict, describe(prepared, verdict))
     n_classes = 0 if ready.task is Task.MULTILABEL else len(ready.class_names)
@@ -363,13 +405,13 @@ def _doubt(
     reading: InterpretedFile, contents: Contents, added: LabelAndTableFiles, options: ReadOptions
 ) -> Question | None:
     """Return what must be asked of a reading that its answers do not bear out."""
-    ready = reading.splits[choose_split(reading.splits)]
+    ready = reading.audited
     if not ready.labelled:
         return None
     guesses = [*ready.prepared.part.guesses, *ready.verdict.guesses]
     if ready.prepared.labels.by_name:  # labels that name the columns show them to be scores
         guesses = [g for g in guesses if "scores_key" not in g.choices[0].changes]
-    guesses = [g for g in guesses if not _settled(g.question(), options)]
+    guesses = [g for g in guesses if not _settled(g, options)]
     question = (
         turned_question(ready)
         or mapping_question(ready)
@@ -386,14 +428,14 @@ def _doubt(
         for choice in guess.choices[1:]:
             with suppress(Refused):
                 rivals.append(_interpret(contents, added, choice.options(options)))
-        skills = [skill(rival.splits[choose_split(rival.splits)]) for rival in rivals]
+        skills = [skill(rival.audited) for rival in rivals]
         better = any(rival is not None and reached.far_below(rival) for rival in skills)
         if better or not reached.plausible:
-            return _with_guesses(guess.question(), [g for g in guesses if g is not guess])
+            return _with_guesses(guess, [g for g in guesses if g is not guess])
     return None
 
 
-def _with_guesses(question: Question, guesses: list[Guess]) -> Question:
+def _with_guesses(question: Question, guesses: list[Question]) -> Question:
     """Let every choice also settle what else was assumed, so that no further question follows."""
     assumed = {name: value for g in guesses for name, value in g.choices[0].changes.items()}
     choices = [ReadChoice(c.title, {**assumed, **c.changes}) for c in question.choices]
@@ -410,66 +452,11 @@ def _settled(question: Question, options: ReadOptions) -> bool:
     )
 
 
-def _try_choices(
-    question: Question,
-    inspection: Inspection,
-    files: tuple[Contents, LabelAndTableFiles],
-    options: ReadOptions,
-) -> InterpretedFile:
-    """Read in the one way that is possible, or refuse with all that is open and what follows."""
-    possible: list[ReadingCandidate] = []
-    last: InterpretedFile | None = None
-    ruled_out = True  # whether the other readings fail by what they are, not by a damaged cell
-    choices, open_ = list(question.choices), [_asked(question)]
-    for choice in choices:  # grows: what a choice leaves open is asked at once
-        chosen = choice.options(options)
-        try:
-            reading = _interpret(*files, chosen)
-        except Refused as refusal:
-            cause = refusal.__cause__
-            follows = cause.choices if isinstance(cause, Question) else ()
-            if isinstance(cause, Question) and follows:
-                open_.append(_asked(cause))
-            if follows and len(choices) + len(follows) <= MOST_CHOICES:
-                choices += [choice.followed_by(other) for other in follows]
-            elif follows:
-                possible.append(
-                    ReadingCandidate(options=chosen, option=choice.command, title=choice.title)
-                )
-            own = choice.changes.keys() & {"scores_key", "epoch"}  # as good as the others
-            ruled_out &= refusal.code in RULED_OUT and not own
-            continue
-        last = reading
-        possible.append(_candidate(choice, chosen, reading))
-        follow = _doubt(reading, *files, chosen)
-        if follow is not None and follow.choices:
-            open_.append(_asked(follow, f"If {choice.title}: "))
-    alone = question.code == RefusalCode.UNDECIDED and len(possible) == 1 < len(question.choices)
-    if alone and ruled_out and last is not None and _doubt(last, *files, options) is None:
-        text = f"{question.what}; read as {possible[0].title}, as nothing else is possible"
-        return replace(last, notices=(Notice(NoticeCode.KEYS_GUESSED, text), *last.notices))
-    if last is not None:  # what rows may belong to can be said together with the answer
-        seen = last.inspection
-        inspection = replace(
-            inspection,
-            belonging=seen.belonging,
-            group_columns=seen.group_columns,
-            weight_columns=seen.weight_columns,
-        )
-    raise NeedsChoice(question, _open(inspection, possible, open_))
-
-
-def _asked(question: Question, before: str = "") -> OpenQuestion:
-    titles = tuple(choice.title for choice in question.choices)
-    commands = tuple(choice.command for choice in question.choices)
-    return OpenQuestion(f"{before}{question.what}", titles, commands)
-
-
 def _candidates(
     question: Question, read: Callable[[ReadOptions], InterpretedFile], options: ReadOptions
 ) -> tuple[list[ReadingCandidate], list[OpenQuestion]]:
     """Return what may be chosen where nothing of a file could be read before, and all questions."""
-    out, open_ = [], [_asked(question)]
+    out, questions = [], [question.open()]
     for choice in question.choices:
         chosen = choice.options(options)
         try:
@@ -478,9 +465,7 @@ def _candidates(
             more = follows.inspection.candidates
             if not more:
                 continue
-            cause = follows.__cause__
-            own = (_asked(cause),) if isinstance(cause, Question) else ()
-            open_ += follows.inspection.questions or own
+            questions += follows.inspection.questions
             if len(out) + len(more) > MOST_CHOICES:
                 more = (ReadingCandidate(options=chosen, option="", title=""),)
             out += [
@@ -493,7 +478,7 @@ def _candidates(
             ]
         except Refused:
             continue
-    return out, open_
+    return out, questions
 
 
 def _open(
@@ -516,7 +501,7 @@ def _open(
 def _candidate(
     choice: ReadChoice, chosen: ReadOptions, reading: InterpretedFile
 ) -> ReadingCandidate:
-    ready = reading.splits[choose_split(reading.splits)]
+    ready = reading.audited
     accuracy, error, of = consequences(ready) if ready.labelled else (None, None, "")
     return ReadingCandidate(
         options=chosen,

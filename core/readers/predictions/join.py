@@ -12,7 +12,7 @@ from core.readers.predictions.labels import label_matrix, with_gaps
 from core.readers.predictions.names import bare_name, class_names, counts_up, folded
 from core.readers.predictions.options import ReadOptions, split_names
 from core.readers.predictions.parts import SplitArrays, ambiguous, counted, label_like, listed
-from core.readers.predictions.questions import Guess, ReadChoice
+from core.readers.predictions.questions import Question, ReadChoice, undecided
 from core.readers.predictions.roles import INDEX_NAMES, Role, name_entry
 
 LARGE = 2**20  # beyond which a number that is a label or an age need not be thought of
@@ -98,18 +98,18 @@ def attach_labels(
     return replace(part, labels=labels), tuple(notices)
 
 
-def _orders(part: SplitArrays, numbered: LabelList | None) -> tuple[Guess, ...]:
+def _orders(part: SplitArrays, numbered: LabelList | None) -> tuple[Question, ...]:
     by_order = ReadChoice("labels in the order of the rows", {"in_order": True})
     if numbered is None:
-        what = "nothing but the order of rows, or their numbers, pairs the two files"
-        return (*part.guesses, Guess(what, (by_order,)))
+        what = "Nothing but the order of rows, or their numbers, pairs the two files"
+        return (*part.guesses, undecided(what, by_order))
     column = numbered.id_column or ""
     by_number = ReadChoice(f"labels by {column or 'the unnamed column'}", {"id_column": column})
-    what = "the label file numbers its rows, and the scores do not"
+    what = "The label file numbers its rows, and the scores do not"
     if numbered.shared is not None:
         column = column or "the column without a name"
         what = f"{column} holds the same values in both files, and nothing says that it names rows"
-    return (*part.guesses, Guess(what, (by_number, by_order)))
+    return (*part.guesses, undecided(what, by_number, by_order))
 
 
 def _numbers_rows(ids: Entry) -> bool:
@@ -159,8 +159,8 @@ def cut_alike(row_ids: list[object], known: list[object]) -> tuple[list[object],
         LENGTH_MISMATCH: cut that short, different rows would have one name.
     """
     cuts = (
-        (_base, "folders"),
-        (_stem, "folders and suffixes"),
+        (base_name, "folders"),
+        (stem, "folders and suffixes"),
         (_plain, "folders, suffixes, case and leading zeros"),
     )
     for cut, without in cuts:
@@ -171,17 +171,19 @@ def cut_alike(row_ids: list[object], known: list[object]) -> tuple[list[object],
     return row_ids, known
 
 
-def _base(name: object) -> str:
+def base_name(name: object) -> str:
+    """Return the name of a file without its folders."""
     return str(name).replace("\\", "/").rpartition("/")[2]
 
 
-def _stem(name: object) -> str:
-    base = _base(name)
+def stem(name: object) -> str:
+    """Return the name of a file without its folders and suffix."""
+    base = base_name(name)
     return base.rpartition(".")[0] or base
 
 
 def _plain(name: object) -> str:
-    return folded(_stem(name))
+    return folded(stem(name))
 
 
 def _refuse_twice(names: list[object], location: str) -> None:

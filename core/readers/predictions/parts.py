@@ -7,7 +7,7 @@ import numpy as np
 from core.errors import Notice, Refused
 from core.predictions import Dates, Groups, Members, ScoreKind, Votes, Weights
 from core.readers.formats.contents import Contents, Entry
-from core.readers.predictions.questions import Guess
+from core.readers.predictions.questions import Question
 
 DEFAULT_SPLIT = "test"  # a lone part is what results are reported on
 
@@ -34,7 +34,7 @@ class SplitArrays:
         Names of the rows, text.
     class_names : tuple of str
         Names of the columns; empty when there are none.
-    guesses : tuple of Guess
+    guesses : tuple of Question
         What was assumed about columns, keys and rows, and must be borne out by the answers.
     stated : str
         Of a single column of scores: the word in its name that may say which class it states.
@@ -51,7 +51,7 @@ class SplitArrays:
     ids: Entry | None = None
     class_names: tuple[str, ...] = ()
     stated: str = ""
-    guesses: tuple[Guess, ...] = ()
+    guesses: tuple[Question, ...] = ()
     rows: Entry | None = None  # rows of the file, when a split column picked some
     label_rows: Entry | None = None  # rows of the label file, when they come in another order
     groups: Groups | None = None

@@ -15,12 +15,12 @@ from core.defaults import N_BINS
 from core.errors import Refused
 from core.metrics.binning import bin_index, equal_width_edges
 from core.predictions import ScoreKind, Task
+from core.readers.predictions.kinds import could_be_twice
 from core.readers.predictions.options import AnswersPerRow, ReadOptions, Units, classes_text
 from core.readers.predictions.parts import listed
 from core.readers.predictions.questions import Question, ReadChoice, undecided
 from core.readers.predictions.roles import words_of
 from core.readers.predictions.stated_confidence import ANOTHER, RIGHT, WRONG
-from core.readers.predictions.units import could_be_twice
 from core.readers.predictions.validate import JudgedSplit, answers
 
 ENOUGH = 20  # rows below which nothing is concluded from how often answers are right
@@ -179,7 +179,23 @@ def mapping_question(ready: JudgedSplit) -> Question | None:
     """
     labels = ready.prepared.labels
     if ready.labelled and ready.task is Task.TOP_LABEL:
-        return _renumbered(ready)
+        # Answers and labels may number or name the same classes in different ways.
+        predicted, truth = ready.prepared.predicted, ready.labels
+        assert predicted is not None
+        k = int(max(predicted.max(), truth.max())) + 1
+        judged = {ANOTHER, WRONG} & set(ready.class_names)  # labels that say right or wrong only
+        if judged or len(predicted) < ENOUGH or k > MOST_CLASSES:
+            return None
+        rival = _rival(predicted, truth, k)
+        if rival is None or rival[0].plausible:
+            return None
+        own, other, _, _ = rival
+        what = (
+            f"Answers and labels are the same in {100 * own.value:.0f} % of rows, and would be in"
+            f" {100 * other.value:.0f} % if classes were numbered or named alike"
+        )
+        location = ready.prepared.part.labels_name
+        return Question(Refused("CLASSES", what, "write both alike", location), ())
     if not labels.texts or not ready.labelled:
         return None
     if ready.task is Task.MULTICLASS and not labels.by_name:
@@ -263,28 +279,6 @@ def _rival(answers: Int, labels: Int, k: int) -> tuple[AnswerSkill, AnswerSkill,
         return None
     columns = _partners(whole)
     return _agreement(whole), _agreement(whole[:, columns]), columns, whole
-
-
-def _renumbered(ready: JudgedSplit) -> Question | None:
-    """Refuse answers and labels that number or name the same classes in different ways."""
-    answers, labels = ready.prepared.predicted, ready.labels
-    judged = {ANOTHER, WRONG} & set(ready.class_names)  # labels that say right or wrong only
-    assert answers is not None
-    if judged:
-        return None
-    k = int(max(answers.max(), labels.max())) + 1
-    if len(answers) < ENOUGH or k > MOST_CLASSES:
-        return None
-    rival = _rival(answers, labels, k)
-    if rival is None or rival[0].plausible:
-        return None
-    own, other, _, _ = rival
-    what = (
-        f"Answers and labels are the same in {100 * own.value:.0f} % of rows, and would be in"
-        f" {100 * other.value:.0f} % if classes were numbered or named alike"
-    )
-    location = ready.prepared.part.labels_name
-    return Question(Refused("CLASSES", what, "write both alike", location), ())
 
 
 def _partners(table: Int) -> Int:

@@ -44,12 +44,31 @@ class ReadChoice:
         return " ".join(parts)
 
 
+@dataclass(frozen=True)
+class OpenQuestion:
+    """One thing that a file leaves open: what, the answers in words, and the option of each."""
+
+    what: str
+    answers: tuple[str, ...]
+    options: tuple[str, ...]
+
+
 class Question(Refused):
-    """A refusal that a choice may lift: what the file leaves open, and the ways to read it."""
+    """A refusal that a choice may lift: what the file leaves open, and the ways to read it.
+
+    As a guess it is kept with a part: the first choice is what was assumed, and stands only where
+    the answers turn out better than chance and no other choice reads far better.
+    """
 
     def __init__(self, refusal: Refused, choices: tuple[ReadChoice, ...]) -> None:
         super().__init__(*refusal.fields)
         self.choices = choices
+
+    def open(self, before: str = "") -> OpenQuestion:
+        """Return the question as an inspection lists it."""
+        titles = tuple(choice.title for choice in self.choices)
+        commands = tuple(choice.command for choice in self.choices)
+        return OpenQuestion(f"{before}{self.what}", titles, commands)
 
 
 def undecided(what: str, *choices: ReadChoice, location: str = "") -> Question:
@@ -58,19 +77,3 @@ def undecided(what: str, *choices: ReadChoice, location: str = "") -> Question:
     options = " or ".join(c if len(c) <= LONG else f"{c[:LONG]}..." for c in commands)
     remedy = f"say which it is: {options}" if len(choices) > 1 else f"if so, say {options}"
     return Question(Refused(RefusalCode.UNDECIDED, what, remedy, location), choices)
-
-
-@dataclass(frozen=True)
-class Guess:
-    """An assumption that neither names nor values settle; the first choice is what was assumed.
-
-    It stands only where the answers turn out better than chance, and no other choice reads far
-    better.
-    """
-
-    what: str
-    choices: tuple[ReadChoice, ...]
-
-    def question(self) -> Question:
-        """Return the question to ask when the assumption does not stand."""
-        return undecided(self.what, *self.choices)

@@ -8,6 +8,7 @@ from typing import Any
 from core.errors import Notice, Refused
 from core.predictions import Predictions, ScoreKind
 from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.questions import OpenQuestion, Question
 
 SPLITS = ("train", "val", "test")
 SPLIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)
@@ -89,15 +90,6 @@ class ReadingCandidate:
 
 
 @dataclass(frozen=True)
-class OpenQuestion:
-    """One thing that a file leaves open: what, the answers in words, and the option of each."""
-
-    what: str
-    answers: tuple[str, ...]
-    options: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Inspection:
     """What a file looks like, for the step in which a user checks or chooses.
 
@@ -165,11 +157,17 @@ class Inspection:
 
 
 class NeedsChoice(Refused):
-    """A refusal after the file was opened: `inspection` shows what may be chosen instead."""
+    """A refusal after the file was opened: `inspection` shows what may be chosen instead.
 
-    def __init__(self, refusal: Refused, inspection: Inspection) -> None:
+    `question` is what the file left open, where that stopped the reading.
+    """
+
+    def __init__(
+        self, refusal: Refused, inspection: Inspection, question: Question | None = None
+    ) -> None:
         super().__init__(*refusal.fields)
         self.inspection = inspection
+        self.question = question
 
     def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types
         """Return the refusal as plain JSON, with the readings to choose from if there are any."""

@@ -10,7 +10,16 @@ from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import Members, Outcomes, Predictions, ScoreKind, Task
 from core.readers.formats.contents import Entry, id_text, is_binary, is_text
-from core.readers.predictions.kinds import KindEvidence, KindVerdict, decide
+from core.readers.predictions.kinds import WORDS as UNIT_WORDS
+from core.readers.predictions.kinds import (
+    KindEvidence,
+    KindVerdict,
+    converted,
+    could_be_bytes,
+    decide,
+    kinds_in,
+    log_units,
+)
 from core.readers.predictions.labels import (
     ANY_CLASS,
     WAYS,
@@ -27,8 +36,6 @@ from core.readers.predictions.questions import Question, ReadChoice, undecided
 from core.readers.predictions.roles import polarity, words_of
 from core.readers.predictions.score_range import Survey, survey
 from core.readers.predictions.stated_confidence import ANOTHER, NO_ANSWER
-from core.readers.predictions.units import WORDS as UNIT_WORDS
-from core.readers.predictions.units import converted, could_be_bytes, kinds_in, log_units
 
 WIDE = 4  # times as many labels as rows: more likely the other way round
 MANY_MEMBERS = 1_000  # more are no members of an ensemble

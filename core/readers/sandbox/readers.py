@@ -106,43 +106,37 @@ PREDICTIONS: Final = Reader["InterpretedFile", ReadResult](
     import_early=partial(importlib.import_module, "core.readers.predictions.interpret"),
 )
 HISTORY: Final = Reader[HistoryFile, HistoryFile](
-    "history",
-    lambda sources, _: read_history(sources[FILE]),
-    lambda exchange, history: wire.write_history(exchange.folder, history),
-    lambda exchange: wire.load_history(exchange.folder),
+    "history", lambda sources, _: read_history(sources[FILE]), wire.write_history, wire.load_history
 )
 COLUMNS: Final = Reader[TextColumns, TextColumns](
     "columns",
     lambda sources, _: read_columns_file(sources[FILE]),
-    lambda exchange, columns: wire.write_columns(exchange.folder, columns),
-    lambda exchange: wire.load_columns(exchange.folder),
+    wire.write_columns,
+    wire.load_columns,
 )
 VOTES: Final = Reader[VoteFile, VoteFile](
     "votes",
     lambda sources, _: read_votes_file(sources[FILE]),
-    lambda exchange, file: wire.write_votes(exchange.folder, file),
-    lambda exchange: wire.load_votes(exchange.folder),
+    wire.write_votes,
+    wire.load_votes,
     import_early=partial(importlib.import_module, "core.readers.predictions.interpret"),
 )
 BOXES: Final = Reader[BoxList, BoxList](
-    "boxes",
-    lambda sources, _: read_boxes_file(sources[FILE]),
-    lambda exchange, boxes: wire.write_boxes(exchange.folder, boxes),
-    lambda exchange: wire.load_boxes(exchange.folder),
+    "boxes", lambda sources, _: read_boxes_file(sources[FILE]), wire.write_boxes, wire.load_boxes
 )
 WEIGHTS: Final = Reader["StoredWeights", WeightsFile](
     "weights",
     _read_weights,
-    lambda exchange, weights: wire.write_weights(exchange.folder, weights),
-    lambda exchange: wire.load_weights(exchange.folder),
+    wire.write_weights,
+    wire.load_weights,
     import_early=partial(importlib.import_module, "core.readers.weights.weights_file"),
     unpacks=False,  # storages are never compressed and are read one by one
 )
 FILM: Final = Reader[Film, Film](
     "film",
     _read_film,
-    lambda exchange, film: wire.write_film(exchange.folder, film),
-    lambda exchange: wire.load_film(exchange.folder),
+    wire.write_film,
+    wire.load_film,
     import_early=_import_decoders,
     base_bytes=3 * GIB,  # 50 million pixels in colour, twice, and the decoders themselves
     unpacks=False,
@@ -151,8 +145,8 @@ FILM: Final = Reader[Film, Film](
 PICTURES: Final = Reader[PackedPictures, PictureFiles](
     "pictures",
     lambda sources, _: read_pictures(sources[FILE]),
-    lambda exchange, pictures: wire.write_pictures(exchange.folder, pictures),
-    lambda exchange: wire.load_pictures(exchange.folder),
+    wire.write_pictures,
+    wire.load_pictures,
     base_bytes=MOST_BYTES + 2 * GIB,  # written to one file
     unpacks=False,
     timeout_s=300.0,

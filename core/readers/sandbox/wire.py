@@ -101,60 +101,59 @@ def write_predictions(exchange: Exchange, result: "InterpretedFile") -> None:
             "labelled": ready.labelled,
             **{key: None if column is None else column.name for key, column in columns.items()},
         }
-    notices = [notice.to_json() for notice in result.notices]
     more = {"inspection": codec.to_json(result.inspection), "recipe": result.recipe.to_json()}
-    _write_json(exchange.folder, {"splits": splits, "notices": notices} | more)
+    _write_json(exchange.folder, {"splits": splits} | more, result.notices)
 
 
-def write_history(folder: Path, history: HistoryFile) -> None:
+def write_history(exchange: Exchange, history: HistoryFile) -> None:
     """Write the columns of a history, and the JSON last."""
     for name in COLUMNS:
-        _save(folder / f"{name}.npy", getattr(history.bins, name))
-    _write_json(folder, {"notices": [notice.to_json() for notice in history.notices]})
+        _save(exchange.folder / f"{name}.npy", getattr(history.bins, name))
+    _write_json(exchange.folder, {}, history.notices)
 
 
-def write_film(folder: Path, film: Film) -> None:
+def write_film(exchange: Exchange, film: Film) -> None:
     """Write the pixels of a film, and the JSON last."""
-    _save(folder / FILM, film.pixels)
-    _write_json(folder, {"notices": [notice.to_json() for notice in film.notices]})
+    _save(exchange.folder / FILM, film.pixels)
+    _write_json(exchange.folder, {}, film.notices)
 
 
-def write_pictures(folder: Path, pictures: "PackedPictures") -> None:
+def write_pictures(exchange: Exchange, pictures: "PackedPictures") -> None:
     """Write the bytes of all pictures into one file, and their paths and lengths last."""
     listed = []
-    with os.fdopen(os.open(folder / PICTURES, NEW, 0o600), "wb") as file:
+    with os.fdopen(os.open(exchange.folder / PICTURES, NEW, 0o600), "wb") as file:
         for path, data in pictures.contents():
             file.write(data)
             listed.append([path, len(data)])
-    _write_json(folder, {"pictures": listed, "skipped": pictures.skipped})
+    _write_json(exchange.folder, {"pictures": listed, "skipped": pictures.skipped})
 
 
-def write_columns(folder: Path, table: TextColumns) -> None:
+def write_columns(exchange: Exchange, table: TextColumns) -> None:
     """Write a table of text."""
-    notices = [notice.to_json() for notice in table.notices]
-    _write_json(folder, {"columns": {**table.columns}, "notices": notices})
+    _write_json(exchange.folder, {"columns": {**table.columns}}, table.notices)
 
 
-def write_votes(folder: Path, file: VoteFile) -> None:
+def write_votes(exchange: Exchange, file: VoteFile) -> None:
     """Write the numbers of a file of votes, and the JSON last."""
     for k, numbers in enumerate(file.numbers.values()):
-        _save(folder / f"{k}.npy", numbers)
+        _save(exchange.folder / f"{k}.npy", numbers)
     named = {"numbers": list(file.numbers), "names": dict(file.names)}
-    more = {"judgements": file.judgements}
-    _write_json(folder, named | more | {"notices": [notice.to_json() for notice in file.notices]})
+    _write_json(exchange.folder, named | {"judgements": file.judgements}, file.notices)
 
 
-def write_boxes(folder: Path, box_list: BoxList) -> None:
+def write_boxes(exchange: Exchange, box_list: BoxList) -> None:
     """Write a list of boxes."""
-    notices = [notice.to_json() for notice in box_list.notices]
-    _write_json(folder, {"boxes": [astuple(box) for box in box_list.boxes], "notices": notices})
+    boxes = [astuple(box) for box in box_list.boxes]
+    _write_json(exchange.folder, {"boxes": boxes}, box_list.notices)
 
 
-def write_weights(folder: Path, weights: "StoredWeights") -> None:
+def write_weights(exchange: Exchange, weights: "StoredWeights") -> None:
     """Write each group as a safetensors file, tensor by tensor, and the JSON last."""
     for stored in weights.groups:
         try:
-            write_safetensors(folder / stored.group.file, stored.group.tensors, stored.numbers)
+            write_safetensors(
+                exchange.folder / stored.group.file, stored.group.tensors, stored.numbers
+            )
         except OSError as error:
             raise OSError(error.errno or errno.ENOSPC, "no room for tensors") from error
     groups = tuple(stored.group for stored in weights.groups)
@@ -166,7 +165,7 @@ def write_weights(folder: Path, weights: "StoredWeights") -> None:
         hints=weights.hints,
         notices=weights.notices,
     )
-    _write_json(folder, codec.to_json(file))
+    _write_json(exchange.folder, codec.to_json(file))
 
 
 def write_refusal(folder: Path, refusal: Refused) -> None:
@@ -175,9 +174,10 @@ def write_refusal(folder: Path, refusal: Refused) -> None:
     _write_json(folder, {"refused": refusal.to_json(), "inspection": inspection})
 
 
-def _write_json(folder: Path, data: Json) -> None:
+def _write_json(folder: Path, data: Json, notices: tuple[Notice, ...] | None = None) -> None:
+    more = {} if notices is None else {"notices": [notice.to_json() for notice in notices]}
     partial = folder / f"{RESULT}.partial"
-    partial.write_text(json.dumps(data), encoding="ascii")
+    partial.write_text(json.dumps(data | more), encoding="ascii")
     partial.rename(folder / RESULT)
 
 
@@ -203,8 +203,7 @@ def load_predictions(exchange: Exchange) -> ReadResult:
     LostWorker
         The child wrote something that no reader writes.
     """
-    with _arriving():
-        data = _left(exchange.folder)
+    with _arrived(exchange) as data:
         return ReadResult(
             {name: _split(exchange, name, item) for name, item in data["splits"].items()},
             _notices(data),
@@ -213,21 +212,19 @@ def load_predictions(exchange: Exchange) -> ReadResult:
         )
 
 
-def load_history(folder: Path) -> HistoryFile:
+def load_history(exchange: Exchange) -> HistoryFile:
     """Return the history that the child wrote; raises as `load_predictions` does."""
-    with _arriving():
-        data = _left(folder)
+    with _arrived(exchange) as data:
         columns: dict[str, Any] = {  # Any: int64 and float64, which the record turns as it needs
-            name: _array(folder / f"{name}.npy", {"int64", "float64"}) for name in COLUMNS
+            name: _array(exchange.folder / f"{name}.npy", {"int64", "float64"}) for name in COLUMNS
         }
         return HistoryFile(BinHistory(**columns), _notices(data))
 
 
-def load_film(folder: Path) -> Film:
+def load_film(exchange: Exchange) -> Film:
     """Return the film that the child read, copied to memory; raises as `load_predictions` does."""
-    with _arriving():
-        data = _left(folder)
-        stored_pixels = cast("Pixels", _array(folder / FILM, {"uint8"}))
+    with _arrived(exchange) as data:
+        stored_pixels = cast("Pixels", _array(exchange.folder / FILM, {"uint8"}))
         height, width = stored_pixels.shape  # a ValueError where there are not two sides
         if stored_pixels.size > MAX_PIXELS or min(height, width) < MIN_SIDE:
             raise ValueError(stored_pixels.shape)
@@ -236,22 +233,20 @@ def load_film(folder: Path) -> Film:
         return Film(pixels, _notices(data))
 
 
-def load_columns(folder: Path) -> TextColumns:
+def load_columns(exchange: Exchange) -> TextColumns:
     """Return the table that the child wrote; raises as `load_predictions` does."""
-    with _arriving():
-        data = _left(folder)
+    with _arrived(exchange) as data:
         columns = {str(k): tuple(map(str, cells)) for k, cells in data["columns"].items()}
         if len({len(cells) for cells in columns.values()}) != 1:
             raise ValueError("columns")
         return TextColumns(columns, _notices(data))
 
 
-def load_votes(folder: Path) -> VoteFile:
+def load_votes(exchange: Exchange) -> VoteFile:
     """Return the file of votes that the child read; raises as `load_predictions` does."""
-    with _arriving():
-        data = _left(folder)
+    with _arrived(exchange) as data:
         numbers = {
-            str(name): cast("Float", _array(folder / f"{k}.npy", {"float64"}))
+            str(name): cast("Float", _array(exchange.folder / f"{k}.npy", {"float64"}))
             for k, name in enumerate(data["numbers"])
         }
         names = {str(name): tuple(map(str, cells)) for name, cells in data["names"].items()}
@@ -261,10 +256,9 @@ def load_votes(folder: Path) -> VoteFile:
         return VoteFile(numbers, names, _notices(data), judgements=judged)
 
 
-def load_boxes(folder: Path) -> BoxList:
+def load_boxes(exchange: Exchange) -> BoxList:
     """Return the boxes that the child wrote; raises as `load_predictions` does."""
-    with _arriving():
-        data = _left(folder)
+    with _arrived(exchange) as data:
         boxes = tuple(
             Box(str(image), str(finding), *(float(number) for number in sides))
             for image, finding, *sides in data["boxes"]
@@ -272,23 +266,22 @@ def load_boxes(folder: Path) -> BoxList:
         return BoxList(boxes, _notices(data))
 
 
-def load_weights(folder: Path) -> WeightsFile:
+def load_weights(exchange: Exchange) -> WeightsFile:
     """Return the names that the child left, held against its tensors; see `load_predictions`."""
-    with _arriving():
-        weights = codec.read(WeightsFile, _left(folder), "weights", stored=True)
+    with _arrived(exchange) as data:
+        weights = codec.read(WeightsFile, data, "weights", stored=True)
         for group in weights.groups:
-            with open_left(folder / group.file) as file:
+            with open_left(exchange.folder / group.file) as file:
                 if open_safetensors(FileBytes.of_file(group.file, file))[0] != group.tensors:
                     raise ValueError(group.file)
         return weights
 
 
-def load_pictures(folder: Path) -> PictureFiles:
+def load_pictures(exchange: Exchange) -> PictureFiles:
     """Return the paths and lengths that the child left, each judged; see `load_predictions`."""
-    with _arriving():
-        data = _left(folder)
+    with _arrived(exchange) as data:
         files = {str(path): int(size) for path, size in data["pictures"]}
-        with open_left(folder / PICTURES) as file:
+        with open_left(exchange.folder / PICTURES) as file:
             whole = os.fstat(file.fileno()).st_size
         plain = all(plain_path(path) and size > 0 for path, size in files.items())
         if not plain or len(files) != len(data["pictures"]) or sum(files.values()) != whole:
@@ -334,27 +327,23 @@ def copy_tensors(weights: WeightsFile, folder: Path, into: Path) -> None:
 
 
 @contextmanager
-def _arriving() -> Iterator[None]:
+def _arrived(exchange: Exchange) -> Iterator[Json]:
+    """Yield the JSON that the child wrote, or raise its refusal."""
     try:
-        yield
+        with open_left(exchange.folder / RESULT) as file:
+            data = parse_json(file.read(MAX_JSON))
+        if not isinstance(data, dict):
+            raise TypeError(RESULT)
+        if "refused" in data:
+            refused = data["refused"]
+            refusal = Refused(*(str(refused[key]) for key in ("code", "what", "remedy", "where")))
+            refusal.file = str(refused.get("file", ""))
+            more = data.get("inspection") is not None
+            raise NeedsChoice(refusal, _inspection(data)) if more else refusal
+        yield data
     except BROKEN as error:
         what = "The reading process left no valid result"
         raise LostWorker("LOST_WORKER", what, "read the file again") from error
-
-
-def _left(folder: Path) -> Json:
-    """Return the JSON that the child wrote, or raise its refusal."""
-    with open_left(folder / RESULT) as file:
-        data = parse_json(file.read(MAX_JSON))
-    if not isinstance(data, dict):
-        raise TypeError(RESULT)
-    if "refused" in data:
-        refused = data["refused"]
-        refusal = Refused(*(str(refused[key]) for key in ("code", "what", "remedy", "where")))
-        refusal.file = str(refused.get("file", ""))
-        more = data.get("inspection") is not None
-        raise NeedsChoice(refusal, _inspection(data)) if more else refusal
-    return data
 
 
 def _notices(data: Json) -> tuple[Notice, ...]:

@@ -10,6 +10,7 @@ from core.readers.formats.archive import unpacked
 from core.readers.formats.contents import FileBytes, is_text
 from core.readers.formats.csv_file import read_csv
 from core.readers.formats.sniff import FileFormat, sniff
+from core.readers.predictions.join import base_name, stem
 from core.readers.predictions.parts import counted, listed
 
 MAX_CELLS: Final = 5_000_000
@@ -152,13 +153,4 @@ def match(
     return MatchedTable(columns, best, description)
 
 
-def _base(name: str) -> str:
-    return name.replace("\\", "/").rpartition("/")[2]
-
-
-def _stem(name: str) -> str:
-    base = _base(name)
-    return base.rpartition(".")[0] or base
-
-
-CUTS: Final[tuple[Callable[[str], str], ...]] = (str.strip, _base, _stem)
+CUTS: Final[tuple[Callable[[str], str], ...]] = (str.strip, base_name, stem)

@@ -12,7 +12,7 @@ from core.readers.formats.contents import Contents, Entry, is_text, is_whole
 from core.readers.predictions.groups import chosen_roles
 from core.readers.predictions.options import ReadOptions, split_names
 from core.readers.predictions.parts import ambiguous, listed
-from core.readers.predictions.questions import Guess
+from core.readers.predictions.questions import Question
 from core.readers.predictions.roles import (
     CLASS_WORDS,
     IDS,
@@ -143,7 +143,7 @@ class TableColumns:
                 item = NamedEntry(name, Role.UNUSED)  # a class may be called like no score
             self.named.append(item)
         self.options = options
-        self.guesses: list[Guess] = []
+        self.guesses: list[Question] = []
         self.listed: dict[Role, list[str]] = {}
         for name, aside in self.aside.items():
             self.set_role([name], aside)

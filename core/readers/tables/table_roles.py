@@ -19,7 +19,7 @@ from core.readers.predictions.names import (
 )
 from core.readers.predictions.options import join_names
 from core.readers.predictions.parts import ambiguous, counted, listed
-from core.readers.predictions.questions import Guess, ReadChoice, undecided
+from core.readers.predictions.questions import ReadChoice, undecided
 from core.readers.predictions.roles import (
     CONFIDENCE,
     INDEX_NAMES,
@@ -384,7 +384,7 @@ def find_labels(columns: TableColumns) -> None:
     columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, f"labels from {candidates[0]}"))
     if columns.contents.headed:
         choice = ReadChoice(f"labels in {candidates[0]}", {"labels_key": candidates[0]})
-        columns.guesses.append(Guess(f"no name says that {candidates[0]} holds labels", (choice,)))
+        columns.guesses.append(undecided(f"No name says that {candidates[0]} holds labels", choice))
 
 
 def _agreeing(columns: TableColumns, text: list[str]) -> list[str]:

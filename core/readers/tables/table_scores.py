@@ -26,7 +26,7 @@ from core.readers.predictions.names import (
 )
 from core.readers.predictions.options import Units, join_names
 from core.readers.predictions.parts import SplitArrays, ambiguous, listed
-from core.readers.predictions.questions import Guess, ReadChoice, undecided
+from core.readers.predictions.questions import ReadChoice, undecided
 from core.readers.predictions.roles import MARGINS, Role, correctness, name_entry, words_of
 from core.readers.predictions.score_sets import is_summary, key_of, logits_of_two, model_groups
 from core.readers.predictions.stated_confidence import (
@@ -324,7 +324,7 @@ def _unnamed(columns: TableColumns, labels: list[str]) -> list[str]:
     if not named:
         columns.notices.append(Notice(NoticeCode.KEYS_GUESSED, f"scores from {listed(scores)}"))
         choice = ReadChoice(f"scores in {listed(scores)}", {"scores_key": join_names(scores)})
-        columns.guesses.append(Guess(f"no name says that {listed(scores)} hold scores", (choice,)))
+        columns.guesses.append(undecided(f"No name says that {listed(scores)} hold scores", choice))
     return scores
 
 

@@ -31,13 +31,15 @@ from core.readers.formats.sniff import (
 from core.readers.pickles.torch_file import (
     MAX_TENSORS,
     PARAMETERS,
+    Arguments,
     SavedTensors,
+    Storage,
+    Tensor,
     is_legacy,
     is_torch,
     open_legacy,
     open_torch,
 )
-from core.readers.pickles.torch_names import Arguments, Storage, Tensor
 from core.readers.weights.named_tensors import (
     LEAST_TEMPERATURE,
     MOST_TEMPERATURE,

@@ -23,7 +23,7 @@ def unsealed(torch, tmp_path):
     import numpy as np
 
     from core.readers.formats.contents import FileBytes
-    from core.readers.sandbox.wire import copy_tensors, load_weights, write_weights
+    from core.readers.sandbox.wire import Exchange, copy_tensors, load_weights, write_weights
     from core.readers.weights.weights_file import read_weights_file
 
     def read(value, name="net.pt"):
@@ -31,10 +31,12 @@ def unsealed(torch, tmp_path):
         path.write_bytes(value) if isinstance(value, bytes) else torch.save(value, path)
         left, into = tmp_path / f"left{np.random.default_rng().integers(2**60)}", tmp_path / "into"
         left.mkdir()
-        write_weights(left, read_weights_file(FileBytes.of_bytes(name, path.read_bytes())))
+        write_weights(
+            Exchange(left), read_weights_file(FileBytes.of_bytes(name, path.read_bytes()))
+        )
         for old in into.glob("*"):
             old.unlink()
-        weights = load_weights(left)
+        weights = load_weights(Exchange(left))
         copy_tensors(weights, left, into)
         return weights, into
 

@@ -223,9 +223,9 @@ def test_the_largest_film_fits_into_the_memory_that_is_given(form: str, tmp_path
     [np.zeros((20, 20), np.int64), np.zeros((20, 20, 3), np.uint8), np.zeros((8, 90), np.uint8)],
 )
 def test_what_the_child_left_is_checked(pixels: np.ndarray, tmp_path: Path) -> None:
-    wire.write_film(tmp_path, Film(pixels, ()))  # type: ignore[arg-type]
+    wire.write_film(wire.Exchange(tmp_path), Film(pixels, ()))  # type: ignore[arg-type]
     with pytest.raises(LostWorker):
-        wire.load_film(tmp_path)
+        wire.load_film(wire.Exchange(tmp_path))
 
 
 LATE = """

@@ -306,9 +306,9 @@ def test_the_sealed_process_reads_them(tmp_path):
 
 
 def test_what_no_reader_writes_is_not_taken_over(tmp_path):
-    wire.write_votes(tmp_path, VoteFile({"a": np.zeros((2, 3, 4))}, {}))
+    wire.write_votes(wire.Exchange(tmp_path), VoteFile({"a": np.zeros((2, 3, 4))}, {}))
     with pytest.raises(LostWorker):
-        wire.load_votes(tmp_path)
+        wire.load_votes(wire.Exchange(tmp_path))
 
 
 def test_classes_that_go_round_come_back_in_their_order():

@@ -126,12 +126,12 @@ def test_what_the_child_left_is_checked(tmp_path: Path) -> None:
     folder = tmp_path / "left"
     folder.mkdir()
     left(folder, {})
-    assert wire.load_weights(folder).groups[0].tensors[0].shape == (2,)
+    assert wire.load_weights(wire.Exchange(folder)).groups[0].tensors[0].shape == (2,)
     other = [{"name": "fc.weight", "shape": [1, 2], "dtype": "F32"}]
     for change in ({"tensors": other}, {"file": "group-1.safetensors"}, {"file": "../x"}):
         left(folder, change)
         with pytest.raises(LostWorker):
-            wire.load_weights(folder)
+            wire.load_weights(wire.Exchange(folder))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links")
@@ -140,7 +140,7 @@ def test_a_link_that_the_child_left_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "group-0.safetensors").rename(tmp_path / "elsewhere")
     (tmp_path / "group-0.safetensors").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(LostWorker):
-        wire.load_weights(tmp_path)
+        wire.load_weights(wire.Exchange(tmp_path))
 
 
 @absent
