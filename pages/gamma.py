@@ -5,7 +5,7 @@ import streamlit as st
 from core.screens.gamma.view import gamma_view
 from core.screens.kit.records import Phrase, Sentence
 from pages.ui import frame, history_import, state, widgets
-from pages.ui.gamma import cache, choices, figures, other_runs, sources
+from pages.ui.gamma import cache, choices, figures
 from pages.ui.gamma import state as gamma_state
 
 
@@ -22,14 +22,14 @@ def draw(source: cache.HistorySource, offered: list[cache.HistorySource]) -> Non
         look = choices.look(source)
         against = choices.against(source, look, offered)
         bin_place = st.container(width="content")
-    history, second = other_runs.shown(source, look, against, offered)
+    history, second = choices.shown(source, look, against, offered)
     if history is None:
         with top:
             widgets.sentence(Sentence((Phrase("The replay is still being computed."),)))
         return
     at, bin_index = gamma_state.place(history.grid)
     words = gamma_state.words()
-    view = gamma_view(history, at, bin_index, words, other_runs.drawn_over(history, second))
+    view = gamma_view(history, at, bin_index, words, choices.drawn_over(history, second))
     with top:
         widgets.eyebrow(view.eyebrow, figures.chip(source, history))
         widgets.sentence(view.sentence)
@@ -53,10 +53,10 @@ def draw(source: cache.HistorySource, offered: list[cache.HistorySource]) -> Non
 frame.begin("pages/gamma.py")
 with frame.caught():
     history_import.settle(gamma_state.open_source)
-    offered = [*sources.live(), *cache.kept()]
-    source_id, source = sources.opened()
+    offered = [*gamma_state.live(), *cache.kept()]
+    source_id, source = gamma_state.opened()
     if source is None:
-        sources.nothing(source_id, offered)
+        gamma_state.nothing(source_id, offered)
     else:
         frame.title(source.label)
         figures.follow(draw, source, offered)

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from core.metrics.records import BinTable
 from core.screens.kit.bin_marks import BAND_MIN, hover, speech
+from core.screens.kit.curves import SHARES
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.text import clean, safe, short
 from core.screens.kit.theme import Theme, axis, layout
@@ -40,6 +41,11 @@ class ForestRow:
     tie: bool
     words: str
     interval: str
+
+    @property
+    def hover(self) -> str:
+        """What it says when pointed at."""
+        return f"<b>{safe(self.name)}</b><br>{self.words} ({self.interval})"
 
 
 @dataclass(frozen=True)
@@ -119,20 +125,10 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
             line={"color": colour, "width": 2},
             hoverinfo="skip",
         )
-        figure.add_scatter(
-            x=[row.value],
-            y=[y],
-            name=mark.letter,
-            mode="markers",
-            marker={
-                "size": 11,
-                "color": theme.paper if row.tie else colour,
-                "line": {"color": colour, "width": 2 if row.tie else 0},
-            },
-            hovertext=[f"<b>{safe(row.name)}</b><br>{row.words} ({row.interval})"],
-            hovertemplate="%{hovertext}<extra></extra>",
-            cliponaxis=False,
-        )
+        line = {"color": colour, "width": 2 if row.tie else 0}
+        marker = {"size": 11, "color": theme.paper if row.tie else colour, "line": line}
+        dot = {"name": mark.letter, "mode": "markers", "marker": marker, "cliponaxis": False}
+        figure.add_scatter(x=[row.value], y=[y], **dot, **_hover([row.hover]))
     return figure
 
 
@@ -162,10 +158,14 @@ def _thin_traces(places: Sequence[tuple[ForestRow, float]], theme: Theme) -> lis
             "color": [theme.paper if row.tie else theme.bars for row, _ in places],
             "line": {"color": theme.bars, "width": 1},
         },
-        hovertext=[f"<b>{safe(row.name)}</b><br>{row.words} ({row.interval})" for row, _ in places],
-        hovertemplate="%{hovertext}<extra></extra>",
+        **_hover([row.hover for row, _ in places]),
     )
     return [lines, dots]
+
+
+def _hover(texts: Sequence[str]) -> dict[str, Any]:
+    """Return what points say when pointed at."""
+    return {"hovertext": texts, "hovertemplate": "%{hovertext}<extra></extra>"}
 
 
 def gap_curves(
@@ -177,12 +177,7 @@ def gap_curves(
     """
     settings = layout(theme, height)
     settings["margin"] = MARGINS
-    settings["xaxis"] = axis(
-        theme,
-        range=[0, 1],
-        tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
-        ticktext=["0", "20", "40", "60", "80", "100 %"],
-    )
+    settings["xaxis"] = axis(theme, **SHARES)
     placed = [(run, np.flatnonzero(run.bins.count >= BAND_MIN)) for run in runs]
     curves = [
         (run, at, 100.0 * (run.bins.confidence[at] - run.bins.accuracy[at]))
@@ -203,8 +198,7 @@ def gap_curves(
             name="other runs",
             mode="lines",
             line={"color": theme.bars, "width": 1},
-            hovertext=[text for run, at, _ in thin for text in (*[safe(run.name)] * at.size, "")],
-            hovertemplate="%{hovertext}<extra></extra>",
+            **_hover([text for run, at, _ in thin for text in (*[safe(run.name)] * at.size, "")]),
         )
     marked = [(run.bins, run.mark, at, y) for run, at, y in curves if run.mark]
     words = speech(target)
@@ -215,22 +209,13 @@ def gap_curves(
             name=mark.letter,
             mode="lines",
             line={"color": theme.runs[mark.colour], "width": 2, "dash": mark.dash},
-            hovertext=[f"<b>{mark.letter}</b><br>{hover(bins, int(i), words)}" for i in at],
-            hovertemplate="%{hovertext}<extra></extra>",
+            **_hover([f"<b>{mark.letter}</b><br>{hover(bins, int(i), words)}" for i in at]),
         )
     add_letters(figure, [(mark, float(gaps[-1])) for _, mark, _, gaps in marked], theme)
-    for text, y, anchor in (("▲ says more", 1, "bottom"), ("▼ says less", 0, "bottom")):
-        figure.add_annotation(
-            text=text,
-            x=0,
-            y=y,
-            xref="paper",
-            yref="paper",
-            xanchor="left",
-            yanchor=anchor,
-            showarrow=False,
-            font={"size": 12, "color": theme.quiet},
-        )
+    quiet = {"xref": "paper", "yref": "paper", "showarrow": False, "x": 0}
+    quiet |= {"xanchor": "left", "yanchor": "bottom", "font": {"size": 12, "color": theme.quiet}}
+    figure.add_annotation(quiet, text="▲ says more", y=1)
+    figure.add_annotation(quiet, text="▼ says less", y=0)
     return figure
 
 

@@ -49,7 +49,7 @@ ENTRIES: Mapping[str, Mapping[str, LossEntry | ModelEntry | DataEntry]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RecipePoint:
     """Runs that differ in their seed alone, at one value of a setting; in the axis' unit.
 
@@ -108,16 +108,11 @@ def sweep_card(
         over_seeds = summary(values)
         firsts.setdefault(rest, names[group[0]].name)
         ids = [names[i].id for i in group]
-        by_rest.setdefault(rest, []).append(
-            RecipePoint(
-                name=", ".join(names[i].name for i in group),
-                letters=" ".join(badges[run_id].letter for run_id in ids if run_id in badges),
-                x=setting_value(setting, recipe.values[setting]),
-                values=values,
-                mean=over_seeds.mean,
-                spread=over_seeds.spread,
-            )
-        )
+        letters = " ".join(badges[run_id].letter for run_id in ids if run_id in badges)
+        named = ", ".join(names[i].name for i in group)
+        x = setting_value(setting, recipe.values[setting])
+        point = RecipePoint(named, letters, x, values, over_seeds.mean, over_seeds.spread)
+        by_rest.setdefault(rest, []).append(point)
     lines = tuple(
         RecipeLine(firsts[rest], tuple(sorted(points, key=lambda p: (isinstance(p.x, str), p.x))))
         for rest, points in by_rest.items()
@@ -135,13 +130,9 @@ def sweep_card(
     nominal = any(isinstance(point.x, str) for point in points)  # no order to join
     named = setting_name(setting)
     inside = named if named == "S_th" else named.lower()
-    columns = (
-        Column("runs", "runs"),
-        Column("setting", named, "three_alone"),
-        Column("seeds", "seeds", "count"),
-        Column("mean", "mean", kind),
-        Column("standard_deviation", "standard deviation", kind),
-    )
+    runs_column, seeds_column = Column("runs", "runs"), Column("seeds", "seeds", "count")
+    both = Column("mean", "mean", kind), Column("standard_deviation", "standard deviation", kind)
+    columns = runs_column, Column("setting", named, "three_alone"), seeds_column, *both
     return FigureCard(
         key="sweep",
         title=f"{LABELS[metric]} by {inside}",
@@ -170,16 +161,10 @@ def sweep(
         x = [point.x for point in line.points]
         if all(point.spread is not None for point in line.points) and len(x) > 1 and not nominal:
             ends = [(p.mean - (p.spread or 0.0), p.mean + (p.spread or 0.0)) for p in line.points]
-            figure.add_scatter(
-                x=[*x, *x[::-1]],
-                y=[*(low for low, _ in ends), *(high for _, high in reversed(ends))],
-                fill="toself",
-                fillcolor=faded(colour, 0.16),
-                line={"width": 0},
-                hoverinfo="skip",
-                mode="lines",
-                showlegend=False,
-            )
+            y = [*(low for low, _ in ends), *(high for _, high in reversed(ends))]
+            filled = {"fill": "toself", "fillcolor": faded(colour, 0.16), "line": {"width": 0}}
+            unseen = {"hoverinfo": "skip", "showlegend": False}
+            figure.add_scatter(x=[*x, *x[::-1]], y=y, mode="lines", **filled, **unseen)
         spreads = [point.spread or 0.0 for point in line.points]
         figure.add_scatter(
             x=x,
@@ -245,20 +230,14 @@ def scatter_card(
         f"{LABELS[metric]} is better {'higher' if metric in HIGHER else 'lower'}"
         for metric in (across, up)
     )
+    columns = (Column(metric, LABELS[metric], value_kind(metric)) for metric in (across, up))
     return FigureCard(
         key="scatter",
         title=f"{LABELS[up]} against {LABELS[across]}",
         explanation="one dot per run",
         draw=partial(scatter, tuple(dots), HEADS[across], HEADS[up]),
         alt=f"{LABELS[across]} and {LABELS[up]} of {len(dots)} runs: {listed}.",
-        table=Table(
-            (
-                Column("run", "run"),
-                Column(across, LABELS[across], value_kind(across)),
-                Column(up, LABELS[up], value_kind(up)),
-            ),
-            rows,
-        ),
+        table=Table((Column("run", "run"), *columns), rows),
         caption=f"{better}. No difference here is tested.",
     )
 

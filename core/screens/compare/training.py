@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -22,6 +23,7 @@ HEIGHT = 300
 LETTERS_PX = 44  # right of the plot
 BAND = 0.14  # how opaque the span of gammas is
 BANDS = 3  # runs whose spans are drawn; more would hide each other
+RUN = Column("run", "run")
 PARTS = {"val": "validation", "train": "training"}
 TITLES = {
     "loss": "Loss",
@@ -52,8 +54,7 @@ class TrainedCurve:
     bins: BinHistory | None
 
 
-@dataclass(frozen=True)
-class _Line:
+class _Line(NamedTuple):
     run: TrainedCurve
     part: str
     epoch: Float
@@ -89,25 +90,19 @@ def training_card(runs: Sequence[TrainedCurve], measure: str) -> FigureCard | No
         f"{line.run.name} {PARTS.get(line.part, '')} {three(float(line.value[-1]))}".strip()
         for line in lines
     )
+    columns = Column("epoch", "epoch", "count"), Column("value", "value", "three_alone")
+    rows = tuple(
+        (line.run.name, PARTS.get(line.part, ""), int(epoch), finite(value))
+        for line in lines
+        for epoch, value in zip(line.epoch, line.value, strict=True)
+    )
     return FigureCard(
         key="training",
         title=title,
         explanation="by epoch" + ("; thin pale lines: training; thick: validation" if both else ""),
         draw=partial(_by_epoch, tuple(lines), title),
         alt=f"{title} by epoch. After the last: {last}.",
-        table=Table(
-            (
-                Column("run", "run"),
-                Column("part", "part"),
-                Column("epoch", "epoch", "count"),
-                Column("value", "value", "three_alone"),
-            ),
-            tuple(
-                (line.run.name, PARTS.get(line.part, ""), int(epoch), finite(value))
-                for line in lines
-                for epoch, value in zip(line.epoch, line.value, strict=True)
-            ),
-        ),
+        table=Table((RUN, Column("part", "part"), *columns), rows),
         caption="Measured during training.",
     )
 
@@ -116,20 +111,26 @@ def _by_epoch(lines: Sequence[_Line], title: str, theme: Theme) -> go.Figure:
     figure = _frame(("epoch", title), [line.value for line in lines], theme)
     for line in lines:
         quiet = line.part == "train"
-        mark = line.run.mark
         figure.add_scatter(
             x=line.epoch,
             y=line.value,
             mode="lines",
-            line={"color": theme.runs[mark.colour], "width": 1 if quiet else 2, "dash": mark.dash},
             opacity=0.6 if quiet else 1.0,
-            name=f"{mark.letter} {PARTS.get(line.part, '')}".strip(),
-            hovertemplate=f"<b>{mark.letter}</b> {safe(line.run.name)}<br>"
-            "epoch %{x}: %{y:.3g}<extra></extra>",
+            name=f"{line.run.mark.letter} {PARTS.get(line.part, '')}".strip(),
+            **_of_run(line.run, "epoch %{x}: %{y:.3g}", theme, 1 if quiet else 2),
         )
     shown = [line for line in lines if line.part != "train"] or lines
     _add_letters(figure, [(line.run.mark, line.value) for line in shown], theme)
     return figure
+
+
+def _of_run(run: TrainedCurve, hover: str, theme: Theme, width: int = 2) -> dict[str, Any]:
+    """Return how the line of a run is drawn, and what it says when pointed at."""
+    mark = run.mark
+    return {
+        "line": {"color": theme.runs[mark.colour], "width": width, "dash": mark.dash},
+        "hovertemplate": f"<b>{mark.letter}</b> {safe(run.name)}<br>{hover}<extra></extra>",
+    }
 
 
 def _frame(titles: tuple[str, str], heights: Sequence[Float], theme: Theme) -> go.Figure:
@@ -159,22 +160,23 @@ def gammas_by_epoch_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
         if bins is None:
             continue
         _, starts = np.unique(bins.update, return_index=True)
-        rows = np.add.reduceat(bins.count, starts).astype(np.float64)
+        answers = np.add.reduceat(bins.count, starts).astype(np.float64)
         total = np.add.reduceat(bins.count * bins.gamma, starts)
-        courses.append(
-            _Course(
-                run=run,
-                epoch=bins.trained[starts],
-                low=np.minimum.reduceat(bins.gamma, starts),
-                mean=np.divide(total, rows, out=np.full(len(rows), np.nan), where=rows > 0),
-                high=np.maximum.reduceat(bins.gamma, starts),
-            )
-        )
+        mean = np.divide(total, answers, out=np.full(len(answers), np.nan), where=answers > 0)
+        low, high = (end.reduceat(bins.gamma, starts) for end in (np.minimum, np.maximum))
+        courses.append(_Course(run, bins.trained[starts], low, mean, high))
     if not courses:
         return None
     last = "; ".join(
         f"{course.run.name} {three(float(course.low[-1]))} to {three(float(course.high[-1]))}"
         for course in courses
+    )
+    heads = {"low": "smallest gamma", "mean": "mean gamma", "high": "largest gamma"}
+    columns = (Column(key, head, "three_alone") for key, head in heads.items())
+    rows = tuple(
+        (course.run.name, epoch.item(), float(low), finite(mean), float(high))
+        for course in courses
+        for epoch, low, mean, high in zip(*course[1:], strict=True)
     )
     return FigureCard(
         key="gammas_by_epoch",
@@ -183,28 +185,12 @@ def gammas_by_epoch_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
         + ("; band: smallest to largest bin" if len(courses) <= BANDS else ""),
         draw=partial(_gammas_by_epoch, tuple(courses)),
         alt=f"Gamma by epoch. After the last, over the bins: {last}.",
-        table=Table(
-            (
-                Column("run", "run"),
-                Column("epoch", "epoch", "number"),
-                Column("low", "smallest gamma", "three_alone"),
-                Column("mean", "mean gamma", "three_alone"),
-                Column("high", "largest gamma", "three_alone"),
-            ),
-            tuple(
-                (course.run.name, epoch.item(), float(low), finite(mean), float(high))
-                for course in courses
-                for epoch, low, mean, high in zip(
-                    course.epoch, course.low, course.mean, course.high, strict=True
-                )
-            ),
-        ),
+        table=Table((RUN, Column("epoch", "epoch", "number"), *columns), rows),
         caption="After each epoch's update, recorded during training.",
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Course:
+class _Course(NamedTuple):
     """The gammas of a run by update: over its bins the smallest, the mean and the largest.
 
     The mean is over validation answers: what the loss of a typical answer is raised to.
@@ -234,17 +220,15 @@ def _gammas_by_epoch(courses: Sequence[_Course], theme: Theme) -> go.Figure:
             hoverinfo="skip",
             name=f"{course.run.mark.letter} bins",
         )
+    hover = "epoch %{x}: %{y:.2f} (%{customdata[0]:.2f} to %{customdata[1]:.2f})"
     for course in courses:
-        mark = course.run.mark
         figure.add_scatter(
             x=course.epoch,
             y=course.mean,
             mode="lines",
-            line={"color": theme.runs[mark.colour], "width": 2, "dash": mark.dash},
-            name=mark.letter,
+            name=course.run.mark.letter,
             customdata=np.stack([course.low, course.high], axis=1),
-            hovertemplate=f"<b>{mark.letter}</b> {safe(course.run.name)}<br>epoch %{{x}}: "
-            "%{y:.2f} (%{customdata[0]:.2f} to %{customdata[1]:.2f})<extra></extra>",
+            **_of_run(course.run, hover, theme),
         )
     _add_letters(figure, [(course.run.mark, course.mean) for course in courses], theme)
     return figure
@@ -263,24 +247,19 @@ def gammas_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
         f"{run.name} {three(float(gamma.min()))} to {three(float(gamma.max()))}"
         for run, _, gamma in curves
     )
+    columns = Column("confidence", "bin centre", "share"), Column("gamma", "gamma", "three_alone")
+    rows = tuple(
+        (run.name, float(x), float(y))
+        for run, middle, gamma in curves
+        for x, y in zip(middle, gamma, strict=True)
+    )
     return FigureCard(
         key="gammas",
         title="Gamma by confidence",
         explanation="after the last epoch; below 0: inverse focal loss",
         draw=partial(_by_confidence, tuple(curves)),
         alt=f"Gamma by confidence after the last epoch: {ranges}.",
-        table=Table(
-            (
-                Column("run", "run"),
-                Column("confidence", "bin centre", "share"),
-                Column("gamma", "gamma", "three_alone"),
-            ),
-            tuple(
-                (run.name, float(x), float(y))
-                for run, middle, gamma in curves
-                for x, y in zip(middle, gamma, strict=True)
-            ),
-        ),
+        table=Table((RUN, *columns), rows),
         caption="The gammas that the next epoch would have used.",
     )
 
@@ -290,16 +269,11 @@ def _by_confidence(curves: Sequence[tuple[TrainedCurve, Float, Float]], theme: T
     figure.update_xaxes(range=[0, 1.04], tickformat=".0%")
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
     for run, middle, gamma in curves:
-        line = {"color": theme.runs[run.mark.colour], "width": 2, "dash": run.mark.dash}
+        drawn = _of_run(run, "%{x:.0%}: %{y:.2f}", theme)
+        drawn["line"] |= {"shape": "hvh"}
+        marker, letter = {"size": 5}, run.mark.letter
         figure.add_scatter(
-            x=middle,
-            y=gamma,
-            mode="lines+markers",
-            line=line | {"shape": "hvh"},
-            marker={"size": 5},
-            name=run.mark.letter,
-            hovertemplate=f"<b>{run.mark.letter}</b> {safe(run.name)}<br>"
-            "%{x:.0%}: %{y:.2f}<extra></extra>",
+            x=middle, y=gamma, mode="lines+markers", marker=marker, name=letter, **drawn
         )
     _add_letters(figure, [(run.mark, gamma) for run, _, gamma in curves], theme)
     return figure

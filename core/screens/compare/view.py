@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from core.arrays import Int
 from core.metrics.comparison import Compared, Comparison
 from core.metrics.human.errors import DISTANCE
 from core.metrics.paired import BIASED, PAIRED
@@ -31,7 +32,7 @@ from core.screens.kit.differences import (
     with_others,
 )
 from core.screens.kit.forms import Kind
-from core.screens.kit.numbers import count, holding, points
+from core.screens.kit.numbers import count, holding, percent, points
 from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table
 from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.run_marks import RunMark, marks
@@ -47,6 +48,7 @@ from core.screens.kit.tables import (
     with_ends,
 )
 from core.screens.kit.text import short, without_shared_start
+from core.studies.comparison import Answers, disagreements
 
 PLAIN_CAPTION = "In brackets and small type: {} Tie: the difference could be chance."
 FEW = 12  # runs whose badges, rows and diagrams can still be told apart
@@ -62,6 +64,8 @@ SIDES = {  # of the other metrics
     "auroc": ("ranks worse", "ranks better"),
     DISTANCE: ("closer to people", "further from people"),
 }
+LISTED = 50  # rows that runs answer differently
+NO_BREAK = "\u00a0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -483,3 +487,50 @@ def _diagrams(
         )
         diagrams.append((mark, card))
     return tuple(diagrams)
+
+
+@dataclass(frozen=True)
+class DisagreementView:
+    """How many rows are answered differently, and those where runs are surest.
+
+    `rows` are their places in the file, and `captions` say in plain text what their pictures need.
+    """
+
+    title: str
+    explanation: str
+    table: Table
+    rows: tuple[int, ...]
+    captions: tuple[str, ...]
+
+
+def disagreement_view(
+    marks: Sequence[RunMark], runs: Sequence[Answers], labels: Int
+) -> DisagreementView:
+    """Return the rows on which runs, of the same N rows, disagree: the surest contradictions first.
+
+    Runs may know other classes than those that occur; `labels`, (N,), are called as by the first.
+    """
+    total, rows = disagreements(runs, labels, LISTED)
+    columns = (
+        Column("row", "row", "count"),
+        Column("label", "label"),
+        *(Column(mark.letter, mark.letter) for mark in marks),
+    )
+    cells, captions = list[tuple[Cell, ...]](), []
+    for one in rows:
+        label, answers = runs[0].class_names[one.label], []
+        listed = []
+        for mark, run, k, p in zip(marks, runs, one.predicted, one.confidence, strict=True):
+            answers.append(f"{run.class_names[k]}, {percent(p)}")
+            listed.append(f"{mark.letter}{NO_BREAK}{run.class_names[k]}")
+        cells.append((one.row, label, *answers))
+        captions.append(f"Row {one.row}, label {label}: {', '.join(listed)}")
+    share = percent(total / len(labels))
+    shown = f"the {len(rows)} most confident" if total > len(rows) else "most confident first"
+    return DisagreementView(
+        f"{count(total)} of {count(len(labels))} {with_row_noun('images')} get different answers",
+        f"{share}; {shown}" if total else "",
+        Table(columns, tuple(cells)),
+        tuple(one.row for one in rows),
+        tuple(captions),
+    )

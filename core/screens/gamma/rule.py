@@ -13,7 +13,7 @@ from core.losses.bins import EPOCH, LARGEST_EXPONENT, AdaFocalRule, CalFocalRule
 from core.losses.catalogue import BY_BIN, checked
 from core.losses.replay import replay
 from core.predictions import Task
-from core.screens.gamma.heatmaps import HistoryGrid
+from core.screens.gamma.figures import HistoryGrid
 from core.screens.kit.numbers import MINUS, three
 from core.screens.kit.row_noun import with_row_noun
 

@@ -10,24 +10,22 @@ import plotly.graph_objects as go
 
 from core.histories import COLUMNS, LATER, BinHistory, History
 from core.metrics.records import BinTable
-from core.screens.gamma.heatmaps import (
+from core.screens.gamma.figures import (
     EXACT,
     MOST_BINS,
     MOST_EPOCHS,
+    MOST_POINTS,
     PLAIN_TERMS,
     TERMS,
     GammaTerms,
     HistoryGrid,
-    heatmaps,
-    ring_step,
-    some,
-)
-from core.screens.gamma.panels import (
-    MOST_POINTS,
     PanelChoice,
     SecondHistory,
     correspondence,
+    heatmaps,
+    ring_step,
     small_multiples,
+    some,
 )
 from core.screens.gamma.rule import HistoryRule, Update, amount, update
 from core.screens.gamma.words import (
@@ -250,9 +248,9 @@ def _table(grid: HistoryGrid, at: int) -> Table:
 
 
 def _plain_table(grid: HistoryGrid, at: int) -> Table:
-    whole = _table(grid, at)
-    columns = (replace(c, label=PLAIN_LABELS.get(c.key, c.label)) for c in whole.columns[:-1])
-    return Table(tuple(columns), tuple(row[:-1] for row in whole.rows))
+    whole = _table(grid, at).without({"train_confidence"})
+    columns = (replace(c, label=PLAIN_LABELS.get(c.key, c.label)) for c in whole.columns)
+    return Table(tuple(columns), whole.rows)
 
 
 def _map_alt(dynamics: GammaDynamics) -> str:
@@ -515,17 +513,10 @@ def correspondence_card(
             f"Training and validation confidence of each bin over the epochs; half of the pairs "
             f"lie within {middling} points.{lost if none else ''}"
         ),
-        table=_without_gamma(_table(grid, place.at)),
+        table=_table(grid, place.at).without({"gamma"}),  # losses without any have none
         caption=f"After {PAPER}, figures 2 and 3(d). Half of the pairs lie within {middling} points"
         f".{lost if none else ''}",
     )
-
-
-def _without_gamma(table: Table) -> Table:
-    """Return a table of bins less their gammas, of which losses without any have none."""
-    at = [i for i, column in enumerate(table.columns) if column.key != "gamma"]
-    rows = (tuple(row[i] for i in at) for row in table.rows)
-    return Table(tuple(table.columns[i] for i in at), tuple(rows))
 
 
 def training_bins_card(history: History, train: str) -> FigureCard | None:

@@ -10,7 +10,7 @@ from core.defaults import LEVEL
 from core.losses.bins import CalFocalRule
 from core.metrics.intervals import wilson
 from core.metrics.records import BinTable
-from core.screens.gamma.heatmaps import HistoryGrid
+from core.screens.gamma.figures import HistoryGrid
 from core.screens.gamma.rule import HistoryRule, Rule, amount, before_each, known_before
 from core.screens.kit.numbers import count, in_hundred, percent, points, two
 from core.screens.kit.records import Phrase, Sentence, Tile

@@ -20,6 +20,7 @@ from core.screens.published.words import (
     amount,
     in_percent,
     metric_label,
+    order,
 )
 from core.studies.published import FittedScore, OwnNumbers
 from core.training.config import from_json
@@ -53,11 +54,8 @@ def recipe(config: JsonObject | None) -> tuple[str, int] | None:
     except UsageError:
         return None
     # Wherever word vectors and BERT lie; but vectors that are drawn are others
-    text = replace(
-        training.text,
-        embeddings=training.text.embeddings and GLOVE,
-        bert=training.text.bert and BERT_BASE,
-    )
+    text = training.text
+    text = replace(text, embeddings=text.embeddings and GLOVE, bert=text.bert and BERT_BASE)
     plain = replace(
         training, seed=0, preset=None, device="auto", deterministic=False, compile="auto",
         test_curves=False, text=text,
@@ -168,12 +166,9 @@ def reproduced_table(rows: Sequence[PublishedNumber], own: Repeated) -> Table:
     for metric, posthoc, ood in kinds:
         head = f"{metric_label(metric)}{f', {ood}' if ood else ''}, {POSTHOC[posthoc].head.lower()}"
         key = f"{metric}.{posthoc}{f'.{ood}' if ood else ''}"
-        columns += [
-            Column(f"{key}.paper", f"{head}: paper"),
-            Column(f"{key}.here", f"{head}: here"),
-        ]
+        columns += [Column(f"{key}.{by}", f"{head}: {by}") for by in ("paper", "here")]
     lines = []
-    for place, of_place in groupby(sorted(rows, key=_order), key=place_of):
+    for place, of_place in groupby(sorted(rows, key=order), key=place_of):
         by_kind = {(row.metric, row.posthoc, row.ood_dataset): row for row in of_place}
         line = [DATA[place[0]], NETWORKS[place[1]], METHODS[place[2]]]
         for kind in kinds:
@@ -182,11 +177,3 @@ def reproduced_table(rows: Sequence[PublishedNumber], own: Repeated) -> Table:
             line += [MISSING, MISSING] if row is None else [printed(row), trained(known, row)]
         lines.append(tuple(line))
     return Table(tuple(columns), tuple(lines))
-
-
-def _order(row: PublishedNumber) -> tuple[int, int, int]:
-    return (
-        list(DATA).index(row.dataset),
-        list(NETWORKS).index(row.model),
-        list(METHODS).index(row.method),
-    )

@@ -15,8 +15,15 @@ from core.screens.kit.run_marks import RunMark
 from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
 from core.screens.kit.text import safe, short
 from core.screens.kit.theme import Theme, axis, layout
-from core.screens.published.lines import Filters, Line, lines, numbers
-from core.screens.published.own import OwnRun, TrainedRun, with_interval
+from core.screens.published.lines import (
+    Filters,
+    Line,
+    OwnRun,
+    TrainedRun,
+    lines,
+    numbers,
+    with_interval,
+)
 from core.screens.published.reproduced import Place, fitted_as, place_of
 from core.screens.published.words import (
     BASELINES,
@@ -249,21 +256,15 @@ def _settings(filters: Filters, words: PublishedWords) -> Table:
         name = row.setting.replace("gamma", "γ").replace("_", " ")
         name = name if name[0] == "γ" else name[0].upper() + name[1:]
         value = row.value.replace(";", "; ").replace(";  ", "; ")
-        rows.append(
-            (
-                SETTINGS.get(row.setting, name),
-                count(int(value)) if value.isdigit() else VALUES.get(row.value, value),
-                settings_names(row.dataset, DATA),
-                settings_names(row.model, NETWORKS),
-                settings_names(row.method, METHODS),
-                row.note,
-                f"{PAPERS[row.paper]}, {row.source}",
-            )
-        )
+        value = count(int(value)) if value.isdigit() else VALUES.get(row.value, value)
+        of = (row.dataset, DATA), (row.model, NETWORKS), (row.method, METHODS)
+        names = (settings_names(*keys_and_names) for keys_and_names in of)
+        source = f"{PAPERS[row.paper]}, {row.source}"
+        rows.append((SETTINGS.get(row.setting, name), value, *names, row.note, source))
     return Table(tuple(Column(head.lower(), head) for head in SETTING_HEADS), tuple(rows))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Dot:
     """One number: its calibrator, its place, and what it says when pointed at."""
 
@@ -275,7 +276,7 @@ class Dot:
     high: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class DotRow:
     """One training, or a run with its badge."""
 
@@ -301,18 +302,17 @@ def _figure(
         for key, number in line.numbers.items():
             doubt = f", {number.doubt}: {number.why}" if number.doubt != "none" else ""
             text = f"{words.posthoc[key]} {amount(number)}{unit}{doubt}"
-            value = scale * number.value
-            dots.append(Dot(posthoc=key, value=value, words=text, doubtful=bool(doubt)))
+            dots.append(Dot(key, scale * number.value, text, bool(doubt)))
         paper = f" · {SHORT_PAPERS[line.training.paper]}" if several else ""
-        rows.append(DotRow(name=f"{_name(line)}{paper}", dots=dots))
+        rows.append(DotRow(f"{_name(line)}{paper}", dots))
     for run in own:
         scores = {"none": run.numbers.before}
         scores |= {key: fit.score for key, fit in run.numbers.after.items() if key in words.posthoc}
         dots = [
             Dot(
-                posthoc=key,
-                value=scale * score.value,
-                words=f"{words.posthoc[key]} {with_interval(score, metric, unit)}",
+                key,
+                scale * score.value,
+                f"{words.posthoc[key]} {with_interval(score, metric, unit)}",
                 low=None if score.low is None else scale * score.low,
                 high=None if score.high is None else scale * score.high,
             )
@@ -320,7 +320,7 @@ def _figure(
             if filters.asks_for(key) and score is not None and score.value is not None
         ]
         if dots:
-            rows.append(DotRow(name=run.name, dots=dots, mark=run.mark))
+            rows.append(DotRow(run.name, dots, run.mark))
     keys = {dot.posthoc for row in rows for dot in row.dots}
     explanation = [
         f"{mark.shape}: {words.posthoc[key].lower()}"

@@ -114,6 +114,13 @@ SHORT_PAPERS: Final[Mapping[str, str]] = {
 SETS: Final[Mapping[str, str]] = {"svhn": "SVHN", "cifar10c": "CIFAR-10-C"}
 
 
+def order(row: PublishedNumber) -> tuple[int, int, int]:
+    """Return where data, network and loss of a number stand in their lists."""
+    names = (DATA, row.dataset), (NETWORKS, row.model), (METHODS, row.method)
+    data, network, method = (list(known).index(name) for known, name in names)
+    return data, network, method
+
+
 def metric_label(metric: str) -> str:
     """Return the name of a metric of the papers."""
     if metric.startswith("auroc_"):

@@ -8,8 +8,8 @@ import streamlit as st
 from core.errors import LibraryError
 from core.metrics.comparison import Compared
 from core.metrics.paired import PAIRED
-from core.screens.compare import disagreements as rows_view
 from core.screens.compare import sweep, training
+from core.screens.compare.view import disagreement_view
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import RunMark
@@ -172,7 +172,7 @@ def _rows(runs: Runs, splits: Sequence[str], marks: Sequence[tuple[str, RunMark]
         return
     run, split, _ = chosen[0]
     labels = cache.predictions(run, split).labels
-    found = rows_view.view([mark for *_, mark in chosen], known, labels)
+    found = disagreement_view([mark for *_, mark in chosen], known, labels)
     widgets.title(found.title, found.explanation)
     if found.table.rows:
         # The first rows as pictures, by the first run whose images can be opened

@@ -13,7 +13,7 @@ from core.histories import BinHistory
 from core.library.history import from_events
 from core.library.index import RunRow, row_of
 from core.losses.catalogue import BY_BIN
-from core.screens.gamma.heatmaps import HistoryGrid
+from core.screens.gamma.figures import HistoryGrid
 from core.screens.gamma.rule import HistoryRule, Rule, learned, replay_cells, replay_run
 from core.screens.gamma.view import PLAIN, TECHNICAL, AtEpoch, GammaDynamics
 from core.screens.gamma.view import at_epochs as epochs_of

@@ -1,16 +1,20 @@
-"""What is chosen on the Gamma page: the history, a second one beside it, a replay, the bin."""
+"""What is chosen on the Gamma page: the history and one beside it, a replay, the bin."""
 
 from collections.abc import Mapping
 
 import streamlit as st
 
 from core.defaults import N_BINS
+from core.errors import AuditError
 from core.fields import Field
 from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.losses.catalogue import LOSSES
-from core.screens.gamma.heatmaps import HistoryGrid
+from core.screens.gamma.figures import HistoryGrid, SecondHistory
+from core.screens.gamma.view import GammaDynamics, bin_mismatch
+from core.screens.kit.run_marks import RunMark, marks
 from core.screens.kit.text import clean
-from pages.ui import controls, state
+from pages.ui import controls, frame, state, visitor
+from pages.ui.gamma import cache
 from pages.ui.gamma import state as gamma_state
 from pages.ui.gamma.cache import HistorySource, ReplaySettings
 
@@ -20,6 +24,7 @@ RULES = {"adafocal": AdaFocalRule.label, "calfocal_2": CalFocalRule.label}
 NOTHING = "nothing"
 LOWEST = 0.01  # of a lambda or a bound that must be above 0
 MOST_BINS = 500
+Second = tuple[GammaDynamics, RunMark]
 
 
 def history(source: HistorySource, offered: list[HistorySource]) -> None:
@@ -153,3 +158,34 @@ def bin_of(grid: HistoryGrid, bin_index: int) -> None:
         width=100,
         help="Or click a cell of the maps, or a dot of the diagram.",
     )
+
+
+def shown(
+    source: HistorySource, look: str, against: str | None, offered: list[HistorySource]
+) -> tuple[GammaDynamics | None, Second | None]:
+    """Return the history and the one beside it; None for what is not chosen or not there yet."""
+    replayed = None
+    if REPLAY in {look, against}:
+        settings = replay(source)
+        try:
+            replayed = cache.replay(settings)
+        except AuditError as error:
+            frame.refusal(error)
+    history = replayed if look == REPLAY else cache.recorded(source)
+    if against is None or history is None:
+        return history, None
+    others = {other.id: other for other in offered} | {TRAINED: source}
+    if against != REPLAY and not others[against].job:
+        visitor.note(others[against].id)
+    second = replayed if against == REPLAY else cache.recorded(others[against])
+    mark = marks([source.id, f"{source.id} {against}"])[1]
+    return history, None if second is None else (second, mark)
+
+
+def drawn_over(history: GammaDynamics, second: Second | None) -> SecondHistory | None:
+    """Return the second history as it is drawn over the first, where the bins are the same."""
+    if second is None or bin_mismatch(history, second[0]):
+        return None
+    dynamics, mark = second
+    dash = "dash" if mark.dash == "solid" else mark.dash  # the first history is solid
+    return SecondHistory(dynamics.grid, mark.colour, dash)

@@ -7,14 +7,14 @@ import streamlit as st
 
 from core.reports.table import csv_text
 from core.screens.gamma import view as views
-from core.screens.gamma.heatmaps import HistoryGrid
+from core.screens.gamma.figures import HistoryGrid
 from core.screens.gamma.view import GammaDynamics, GammaView, bin_mismatch, difference
 from core.screens.gamma.words import REPLAY as REPLAY_WORDS
 from pages.ui import frame, html_macros, live_slider, state, visitor, widgets
-from pages.ui.gamma import cache, sources
+from pages.ui.gamma import cache
 from pages.ui.gamma import state as gamma_state
 from pages.ui.gamma.cache import HistorySource
-from pages.ui.gamma.other_runs import Second
+from pages.ui.gamma.choices import Second
 from pages.ui.live_slider import Dragged, MovedFigure, columns
 from pages.ui.visitor import open_jobs
 
@@ -38,7 +38,7 @@ def follow(draw: Draw, source: HistorySource, offered: list[HistorySource]) -> N
 def _live(draw: Draw, source: HistorySource, offered: list[HistorySource]) -> None:
     """Redraw a training every two seconds; rerun the page once it starts or ends."""
     with frame.caught():
-        if sources.kind(open_jobs().get(source.id)) != source.kind:
+        if gamma_state.kind(open_jobs().get(source.id)) != source.kind:
             st.rerun()
         _draw(draw, source, offered)
 

@@ -1,16 +1,29 @@
-"""What is chosen on the Gamma page: run, epoch, bin; kept in the link and for the session."""
+"""What the Gamma page shows: history, epoch and bin, kept in the link and for the session."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 import numpy as np
 import streamlit as st
 
-from core.screens.gamma.heatmaps import HistoryGrid
+from core.errors import AuditError, LibraryError
+from core.jobs.records import Job, JobState
+from core.jobs.store import LIVE
+from core.screens.gamma.figures import HistoryGrid
 from core.screens.gamma.view import PLAIN, TECHNICAL, GammaWords
-from pages.ui import plot, state
+from core.screens.kit import row_noun
+from core.screens.kit.records import Phrase, Sentence
+from core.screens.train.words import TRAIN
+from pages.ui import cache as runs
+from pages.ui import frame, plot, selected_run, site, state, visitor, widgets
+from pages.ui.escape import esc
+from pages.ui.gamma import cache
+from pages.ui.gamma.cache import HistorySource, Kind
+from pages.ui.visitor import open_jobs, open_library
 
 OF_ONE_RUN = ("epoch", "bin", "against")
 MOVED = "gamma.moved"
+OFFERED = 4  # of the user's own, where nothing is open
 
 
 def words() -> GammaWords:
@@ -121,3 +134,98 @@ def _numbers(data: object) -> tuple[float, ...]:
     if isinstance(data, list | tuple):
         return tuple(number for entry in data for number in _numbers(entry))
     return (float(str(data)),)
+
+
+def live() -> list[HistorySource]:
+    """Return the trainings under way whose loss learns gammas by bin."""
+    sources = [_job_source(job) for job in open_jobs().list() if job.state in LIVE]
+    return [source for source in sources if source is not None]
+
+
+def opened() -> tuple[str | None, HistorySource | None]:
+    """Return the id that link or session name, and what can be shown of it.
+
+    A job that has succeeded gives way to its run, with what was chosen of it. Where nothing was
+    chosen yet, it is a sample, and the page says so.
+    """
+    source_id = st.query_params.get("run") or st.session_state.get("app.run")
+    source = cache.find(source_id) if source_id else None
+    if source is not None:
+        keep("job", None)
+        _note(source.id)
+        return source_id, source
+    job: Job | None = None
+    with suppress(LibraryError):
+        job = open_jobs().get(source_id or chosen("job") or "")
+    if job is None or job.kind != TRAIN:
+        sample = None if source_id else cache.find(site.GAMMA.sample)
+        if sample is not None:
+            _note(sample.id)
+            selected_run.your_own()
+        return source_id, sample
+    if job.state is JobState.SUCCEEDED:
+        give_way(job.run)
+        _note(job.run)
+        return job.run, cache.find(job.run)
+    if source_id:  # a link that calls a job a run
+        open_source(job.id, job=True)
+        st.rerun()
+    source = _job_source(job)
+    if source is not None:
+        frame.set_row_noun(open_jobs().config(job.id).data)
+    return job.id, source
+
+
+def _note(run_id: str) -> None:
+    """Note that this page is made of a run, for the audit trail and for the words of its rows."""
+    visitor.note(run_id)
+    frame.set_row_noun(open_library().get(run_id).data)
+
+
+def _job_source(job: Job) -> HistorySource | None:
+    if job.kind != TRAIN:
+        return None
+    try:
+        config = open_jobs().config(job.id)
+    except AuditError:  # its folder is damaged: nothing can be shown of it
+        return None
+    if not cache.by_bin(config.loss):
+        return None
+    return HistorySource(job.id, job.name or job.id, kind(job))
+
+
+def kind(job: Job) -> Kind:
+    """Return what kind of source a job is."""
+    if job.state in LIVE:
+        return "live"
+    return "stopped" if job.state.ended else "queued"
+
+
+def nothing(source_id: str | None, offered: list[HistorySource]) -> None:
+    """Say that there are no gammas to show, and offer those that there are."""
+    text = "No run with gammas is open yet."
+    if source_id:
+        try:
+            text = f"“{runs.find(source_id).name}” has no gammas by bin."
+        except LibraryError as gone:
+            frame.refusal(gone)
+    widgets.eyebrow(words().page)
+    widgets.sentence(Sentence((Phrase(text),)))
+    widgets.second(row_noun.with_row_noun(words().about))
+    with_gammas = [source for source in offered if source.kind != "logits"]
+    users = [source for source in with_gammas if not source.sample]
+    samples = sorted(
+        (source for source in with_gammas if source.sample),
+        key=lambda source: source.id != site.GAMMA.sample,
+    )
+    with st.container(horizontal=True, key="samples"):
+        for i, source in enumerate([*users[:OFFERED], *samples]):
+            st.button(
+                esc(source.label),
+                type="secondary" if i else "primary",
+                icon=":material/play_arrow:",
+                key=f"gamma.open.{source.id}",
+                on_click=open_source,
+                args=(source.id,),
+                kwargs={"job": source.job},
+            )

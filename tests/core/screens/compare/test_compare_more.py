@@ -6,7 +6,6 @@ import pytest
 from core.histories import BinHistory, History
 from core.metrics.comparison import compared
 from core.predictions import Predictions, ScoreKind, Task
-from core.screens.compare import disagreements as rows_view
 from core.screens.compare.sweep import scatter_card, seeds_table, sweep_card
 from core.screens.compare.training import (
     TrainedCurve,
@@ -14,6 +13,7 @@ from core.screens.compare.training import (
     measures,
     training_card,
 )
+from core.screens.compare.view import disagreement_view
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.run_marks import marks
 from core.studies.comparison import Answers, disagreements
@@ -170,7 +170,7 @@ def test_the_surest_contradictions_come_first():
     assert total == 3
     assert [row.row for row in rows] == [1, 3]  # contradicted with 0.6 and 0.55; row 2 with 0.5
     assert (rows[1].label, rows[1].predicted) == (1, (0, 1))
-    found = rows_view.view(marks(["a", "b"]), runs, labels)
+    found = disagreement_view(marks(["a", "b"]), runs, labels)
     assert found.rows == (1, 3, 2)
     assert found.captions[0] == "Row 1, label cat: A\u00a0dog, B\u00a0cat"
     assert found.title == "3 of 4 images get different answers"
@@ -182,6 +182,6 @@ def test_a_run_may_know_more_classes_than_another():
         Answers(np.array([0, 1]), np.array([0.9, 0.6]), ("cat", "dog")),
         Answers(np.array([2, 1]), np.array([0.9, 0.7]), ("cat", "dog", "cow")),
     ]
-    found = rows_view.view(marks(["a", "b"]), runs, np.array([0, 1]))
+    found = disagreement_view(marks(["a", "b"]), runs, np.array([0, 1]))
     assert found.table.rows == ((0, "cat", "cat, 90.0\u202f%", "cow, 90.0\u202f%"),)
     assert found.captions == ("Row 0, label cat: A\u00a0cat, B\u00a0cow",)

@@ -4,7 +4,7 @@ import numpy as np
 
 from core.histories import BinHistory
 from core.losses.bins import ValidationBins
-from core.screens.gamma.heatmaps import HistoryGrid
+from core.screens.gamma.figures import HistoryGrid
 
 
 def history(

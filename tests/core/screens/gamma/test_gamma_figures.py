@@ -7,13 +7,19 @@ import numpy as np
 import pytest
 
 from core.histories import BinHistory
-from core.screens.gamma.heatmaps import PLAIN_TERMS, TERMS, HistoryGrid, heatmaps, root, some, ticks
-from core.screens.gamma.panels import (
+from core.screens.gamma.figures import (
+    PLAIN_TERMS,
     STRIDE,
+    TERMS,
+    HistoryGrid,
     PanelChoice,
     SecondHistory,
     correspondence,
+    heatmaps,
+    root,
     small_multiples,
+    some,
+    ticks,
 )
 from core.screens.gamma.view import epoch_diagram, moved_traces
 from core.screens.kit.bin_marks import ANSWERS

@@ -12,8 +12,15 @@ from core.published import PAPERS, Protocol, rows
 from core.reports.table import csv_text
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import THEMES
-from core.screens.published.lines import Filters, metrics, networks
-from core.screens.published.own import UNKNOWN, OwnRun, RunFacts, TrainedRun
+from core.screens.published.lines import (
+    UNKNOWN,
+    Filters,
+    OwnRun,
+    RunFacts,
+    TrainedRun,
+    metrics,
+    networks,
+)
 from core.screens.published.view import Dot, DotRow, dot_plot, published_view
 from core.screens.published.words import (
     DATA,
