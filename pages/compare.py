@@ -6,7 +6,7 @@ from core.screens.compare.view import FEW, compare_view, plain_view
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import Phrase, Sentence
 from pages.ui import frame, html_macros, picked_runs, state, widgets
-from pages.ui.compare import cache, choices, figures, more
+from pages.ui.compare import cache, choices, figures
 
 frame.begin("pages/compare.py")
 with frame.caught():
@@ -61,4 +61,4 @@ with frame.caught():
         figures.diagrams(view.diagrams)
         widgets.caption(view.caption)
         if not state.plain():
-            more.views(runs, splits, named, audited, view.marks, same_rows=not comparison.reason)
+            figures.views(runs, splits, named, audited, view.marks, same_rows=not comparison.reason)

@@ -1,13 +1,14 @@
-"""What a comparison needs of several runs, read one after another in a process of its own."""
+"""What a comparison needs of several runs, and which settings tell trained runs apart."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean, stdev
 
 import numpy as np
 
 from core.arrays import Float, Int
 from core.defaults import ACTS_AT
-from core.library import open_library
+from core.fields import JsonObject
 from core.metrics.clinical import net_benefit
 from core.metrics.comparison import Compared, Comparison, Leader, compare_all, compared
 from core.metrics.design_effect import of_rows
@@ -178,24 +179,85 @@ def compare_runs(
     return with_auroc(comparison, runs, [loaded(of_run) for of_run in rows]) if rows else comparison
 
 
-def of_library(places: Sequence[tuple[str, str]]) -> list[Compared]:
-    """Return what a comparison needs of runs of the library, each given by its id and split.
+def of_source(source: Source) -> Compared:
+    """Return what a comparison needs of a run; raises as `Library.load`."""
+    return compared(source if isinstance(source, Predictions) else source.load())
 
-    Only one of them is open at a time, and what is kept of it does not grow with its rows. How many
-    are done is said (`core.progress`).
 
-    Raises
-    ------
-    LibraryError
-        As of `Library.load`.
-    """
-    library, found = open_library(), []
-    for i, (run_id, split) in enumerate(places):
-        with stage("", i / len(places), i / len(places), 1):
-            found.append(compared(library.load(run_id, split)))
+def of_sources(sources: Sequence[Source]) -> list[Compared]:
+    """Return the same of several, of which one is open at a time; say how many are done."""
+    found = []
+    for i, source in enumerate(sources):
+        with stage("", i / len(sources), i / len(sources), 1):
+            found.append(of_source(source))
     return found
 
 
-def of_drafts(drafts: Sequence[Predictions]) -> list[Compared]:
-    """Return the same of rows that lie in no library."""
-    return [compared(draft) for draft in drafts]
+SEEDS = ("seed", "split_seed")
+NO_SETTING = ("name", "data_root", "device", "devices", "kind", "slots", *SEEDS)
+Setting = float | str
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A run's seed, and every other setting that may move its numbers, by dotted name."""
+
+    seed: int | None
+    values: Mapping[str, Setting]
+
+
+def settings(config: JsonObject | None) -> Trained | None:
+    """Return the settings in a training's config; None for a run that was not trained here."""
+    if not config or "loss" not in config:
+        return None
+    seed = config.get("seed")
+    return Trained(seed if isinstance(seed, int) else None, dict(_flat(config)))
+
+
+def _flat(config: Mapping[str, object], above: str = "") -> list[tuple[str, Setting]]:
+    """Return the plain values of nested JSON; those that are null are left out."""
+    found: list[tuple[str, Setting]] = []
+    for key, value in config.items():
+        if above == "" and key in NO_SETTING:
+            continue
+        if isinstance(value, dict):
+            found += _flat(value, f"{above}{key}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found.append((above + key, float(value)))
+        elif value is not None:
+            found.append((above + key, str(value)))
+    return found
+
+
+def seed_groups(runs: Sequence[Trained | None]) -> tuple[tuple[int, ...], ...]:
+    """Return the positions of runs that differ in their seed alone, in order of the first.
+
+    A run whose settings are unknown is a group of its own.
+    """
+    groups: dict[object, list[int]] = {}
+    for i, run in enumerate(runs):
+        key = i if run is None else tuple(sorted(run.values.items()))
+        groups.setdefault(key, []).append(i)
+    return tuple(tuple(group) for group in groups.values())
+
+
+def varied(runs: Sequence[Trained | None]) -> tuple[str, ...]:
+    """Return the settings that at least two runs have and in which any differ, in their order."""
+    known = [run.values for run in runs if run is not None]
+    names = dict.fromkeys(name for values in known for name in values)
+    by_name = {name: [values[name] for values in known if name in values] for name in names}
+    return tuple(name for name, found in by_name.items() if len(found) > 1 and len(set(found)) > 1)
+
+
+@dataclass(frozen=True)
+class SeedSummary:
+    """Mean over seeds and the sample's standard deviation, None of one run; fractions."""
+
+    n: int
+    mean: float
+    spread: float | None
+
+
+def summary(values: Sequence[float]) -> SeedSummary:
+    """Return mean and standard deviation (n - 1 below the line) of one or more runs."""
+    return SeedSummary(len(values), fmean(values), stdev(values) if len(values) > 1 else None)

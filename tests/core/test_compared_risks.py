@@ -12,7 +12,7 @@ from core.metrics.suite import audit
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.screens.compare.view import compare_view
 from core.screens.kit.differences import NamedRun
-from core.studies.comparison import benefit_score, of_drafts, with_risks
+from core.studies.comparison import benefit_score, of_sources, with_risks
 
 NAMES = ("keen", "dull", "random")
 
@@ -42,7 +42,7 @@ def delong(p, q, y, z):
 
 
 def test_differences_in_auroc_are_delongs_at_the_level_of_all_pairs(rows):
-    runs = of_drafts(rows)
+    runs = of_sources(rows)
     runs, comparison = with_risks(runs, compare_all(runs, NAMES, 0), rows)
     y, z = rows[0].labels == 1, 2.3939797998  # 1 - 0.05 / 3, either side
     leader = comparison.leaders["auroc"]
@@ -82,7 +82,7 @@ def test_of_many_labels_there_is_the_mean_auroc_and_nothing_else_of_risks(rows):
         rows[0].scores,
         np.eye(2, dtype=np.int64)[rows[0].labels],
     )
-    runs = of_drafts([many, many])
+    runs = of_sources([many, many])
     same, comparison = with_risks(runs, compare_all(runs, ("A", "B"), 0), [many, many])
     risks = {"auroc", "slope", "net_benefit"}
     assert [risks & set(run.audit.main.metrics) for run in same] == [{"auroc"}] * 2
@@ -104,7 +104,7 @@ def two_runs(one, other, labels, groups=None, weights=None):
         )
         for p in (np.asarray(one, dtype=float), np.asarray(other, dtype=float))
     ]
-    runs = of_drafts(both)
+    runs = of_sources(both)
     runs, comparison = with_risks(runs, compare_all(runs, ("A", "B"), 1), both)
     return comparison, runs
 
@@ -187,6 +187,6 @@ def test_runs_of_one_outcome_say_so_and_have_no_difference_in_auroc(weights):
 
 
 def test_what_is_computed_of_a_run_holds_the_scores_of_its_risks(rows):
-    (run,) = of_drafts(rows[:1])
+    (run,) = of_sources(rows[:1])
     own = audit(rows[0], AuditConfig(metrics=("auroc", "slope"))).main.metrics
     assert {key: run.audit.main.metrics[key] for key in own} == own

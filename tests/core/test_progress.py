@@ -4,6 +4,7 @@ import pytest
 
 from core import progress
 from core.arrays import row_chunks
+from core.library import StoredSplit
 from core.progress import Part, stage
 from core.studies import comparison
 
@@ -52,6 +53,6 @@ def test_nothing_is_told_outside_of_parts(heard):
 
 def test_runs_that_are_compared_are_counted(heard, monkeypatch):
     monkeypatch.setattr(comparison, "compared", lambda rows: rows.n)
-    places = [("digits-fair", "test"), ("digits-fair", "val")]
-    assert comparison.of_library(places) == [899, 299]
+    sources = [StoredSplit("digits-fair", split, 0) for split in ("test", "val")]
+    assert comparison.of_sources(sources) == [899, 299]
     assert dict.fromkeys(share for share, _ in heard) == {0.0: None, 0.5: None}

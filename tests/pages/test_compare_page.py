@@ -94,7 +94,7 @@ def test_runs_that_were_studied_are_compared_at_once(page, home, monkeypatch):
     for run_id in ids:
         keep_studies(Library(home, SAMPLES), run_id)
     st.cache_resource.clear()
-    monkeypatch.setattr(comparison, "of_drafts", None)  # nothing is computed
+    monkeypatch.setattr(comparison, "compared", None)  # nothing is computed
     assert table(page(runs=",".join(ids)), "Scores of the runs") == computed
 
 
@@ -111,13 +111,19 @@ def test_work_that_is_stopped_goes_on_with_what_is_missing(page, monkeypatch):
     monkeypatch.setattr(compare_cache, "in_turn", in_turn)
     test = page(**COMPUTED)
     ((calls, keep),) = begun
-    assert [arguments for _, arguments in calls] == [([(i, "val")],) for i in PAIR.split(",")]
+    assert [named(call) for call in calls] == [[(i, "val")] for i in PAIR.split(",")]
     function, arguments = calls[0]
     keep(0, function(*arguments))
     test.button(key="compare.stop").click().run()
     assert not names_in_table(test)
     test.button(key="compare.resume").click().run()
-    assert [arguments for _, arguments in begun[1][0]] == [([("digits-overconfident", "val")],)]
+    assert [named(call) for call in begun[1][0]] == [[("digits-overconfident", "val")]]
+
+
+def named(call) -> list[tuple[str, str]]:
+    """Return the runs and splits that a call is to read."""
+    _, (sources,) = call
+    return [(source.run_id, source.split) for source in sources]
 
 
 @pytest.mark.nightly

@@ -21,7 +21,7 @@ from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
 from core.screens.kit.text import safe
 from core.screens.kit.theme import Theme, axis, faded, layout
 from core.screens.kit.words import LABELS
-from core.studies.settings import Setting, Trained, seed_groups, summary
+from core.studies.comparison import Setting, Trained, seed_groups, summary
 
 HEIGHT = 340
 LINES = 6  # recipes that differ in more than the setting drawn; more are grey

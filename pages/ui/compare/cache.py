@@ -1,18 +1,15 @@
 """What a comparison needs of each run, computed once and kept: a summary that has no rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-
-import streamlit as st
 
 from core.metrics.comparison import Compared, Comparison
 from core.metrics.records import Score
 from core.predictions import Task
 from core.studies import comparison
 from pages.ui import cache, studying
-from pages.ui.caching import Results, cached, results
-from pages.ui.compute import Computation
+from pages.ui.caching import cached
+from pages.ui.compute import Computation, Rows, computed, step
 from pages.ui.escape import esc
 from pages.ui.task import BackgroundTask, Call, Work, in_turn
 
@@ -23,49 +20,34 @@ OF_A_PROCESS = 50_000_000  # scores that it reads, about 20 seconds: all that a 
 RUNS_OF_A_PROCESS = 25  # at most, for the same reason
 
 
-Key = tuple[str, str, str]
-
-
-@dataclass(frozen=True)
-class ComparedSplit:
-    """One split of a run or a draft."""
-
-    run: cache.Run
-    split: str
-
-    @property
-    def key(self) -> Key:
-        """What its result depends on; a run that is renamed stays what it is."""
-        return self.run.id, self.split, self.run.digest(self.split)
-
-
-def _results(run: cache.Run) -> Results[Key, Compared]:
-    """Return where a run's result is kept; that of a draft belongs to its session."""
-    return results("compared", draft=run.draft)
-
-
 def compared(runs: Sequence[cache.Run], splits: Sequence[str]) -> list[Compared] | None:
     """Return what is needed of every run; None while it is computed, which is drawn.
 
     Few rows are read at once, more in a thread, many by processes of their own.
     """
-    parts = [ComparedSplit(run, split) for run, split in zip(runs, splits, strict=True)]
-    missing = [part for part in parts if _known(part) is None]
+    parts = [Rows(run, split) for run, split in zip(runs, splits, strict=True)]
+    missing = [part for part in parts if _step(part).known is None]
     if sum(part.run.n(part.split) for part in missing) <= AT_ONCE:
-        bar = st.empty()
-        for i, part in enumerate(missing):
-            bar.progress(i / len(missing), text=f"{i + 1} of {len(missing)}: {esc(part.run.name)}")
-            predictions = cache.predictions(part.run, part.split)
-            _results(part.run).put(part.key, comparison.of_drafts([predictions])[0])
-        bar.empty()
+        computed([_step(part) for part in missing])
     else:
-        key, text = tuple(part.key for part in parts), f"Resampling the rows of {len(parts)} runs."
-        task = BackgroundTask("compare", key, text, partial(_start, missing))
+        text = f"Resampling the rows of {len(parts)} runs."
+        task = BackgroundTask("compare", tuple(parts), text, partial(_start, missing))
         if task.work is not None and task.work.succeeded:  # what it kept was driven out since
             task.begin()
         if task.wait() is None:
             return None
-    return [known for known in map(_known, parts) if known is not None]
+    return [known for part in parts if (known := _step(part).known) is not None]
+
+
+def _step(part: Rows) -> Computation[Compared]:
+    run, split = part.run, part.split
+    return step(
+        comparison.of_source,
+        part,
+        words=esc(run.name),
+        heavy=False,
+        stored=lambda: studying.compared(run, split),
+    )
 
 
 def ranked(
@@ -82,7 +64,7 @@ def ranked(
 
     return Computation(
         function=comparison.compare_runs,
-        key=(*(part for pair in pairs for part in ComparedSplit(*pair).key), names, reference),
+        key=(*(Rows(*pair) for pair in pairs), names, reference),
         words=f"Comparing {len(runs)} runs.",
         arguments=arguments,
         draft=any(run.draft for run in runs),
@@ -107,38 +89,27 @@ def _benefit(run: cache.Run, split: str, threshold: float, level: float) -> Scor
     return comparison.benefit_score(cache.predictions(run, split), threshold, level)
 
 
-def _known(part: ComparedSplit) -> Compared | None:
-    return _results(part.run).get(part.key) or studying.compared(part.run, part.split)
-
-
-def _cells(part: ComparedSplit) -> int:
-    return part.run.n(part.split) * len(part.run.class_names)
-
-
-def _start(missing: list[ComparedSplit]) -> Work[int]:
-    processes = sum(map(_cells, missing)) > IN_A_THREAD
+def _start(missing: list[Rows]) -> Work[int]:
+    processes = sum(part.cells for part in missing) > IN_A_THREAD
     # What one process reads, in its order: runs of the library, or one draft; a thread, one run
-    blocks: list[list[ComparedSplit]] = []
+    blocks: list[list[Rows]] = []
     for part in missing:
         last = blocks[-1] if blocks else []
-        cells = sum(map(_cells, [*last, part]))
+        cells = sum(of.cells for of in [*last, part])
         full = len(last) == RUNS_OF_A_PROCESS or cells > OF_A_PROCESS
         if last and processes and not (full or part.run.draft or last[-1].run.draft):
             last.append(part)
         else:
             blocks.append([part])
-    kept = {part.run: _results(part.run) for part in missing}  # a thread has no session to ask
+    steps = {part: _step(part) for part in missing}
+    kept = {part: of.results for part, of in steps.items()}  # a thread has no session to ask
 
     def keep(i: int, found: list[Compared]) -> None:
         for part, result in zip(blocks[i], found, strict=True):
-            kept[part.run].put(part.key, result)
+            kept[part].put(steps[part].key, result)
 
-    calls: list[Call[list[Compared]]] = []
-    for block in blocks:
-        if block[0].run.draft:
-            drafts = [cache.predictions(part.run, part.split) for part in block]
-            calls.append((comparison.of_drafts, (drafts,)))
-        else:
-            ids = [(part.run.id, part.split) for part in block]
-            calls.append((comparison.of_library, (ids,)))
+    calls: list[Call[list[Compared]]] = [
+        (comparison.of_sources, ([cache.source(part.run, part.split) for part in block],))
+        for block in blocks
+    ]
     return in_turn(calls, keep, processes=processes)

@@ -16,8 +16,7 @@ from core.screens.compare.training import (
 from core.screens.compare.view import disagreement_view
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.run_marks import marks
-from core.studies.comparison import Answers, disagreements
-from core.studies.settings import seed_groups, settings, summary, varied
+from core.studies.comparison import Answers, disagreements, seed_groups, settings, summary, varied
 
 PAIRS = ((1.0, 32), (2.0, 32), (1.0, 64), (2.0, 64))  # gamma and batch size
 RECIPES = ((1.0, 0), (1.0, 1), (2.0, 0), (2.0, 1), (3.0, 0))  # gamma and seed
