@@ -18,6 +18,7 @@ from core.predictions import Outcomes
 from core.predictions import Task as Kind
 from core.screens.kit.numbers import count
 from core.studies.human import HumanStudy, human_study
+from core.studies.precomputed import RunStudies, studies_of
 from core.studies.reliability import (
     SplitAudit,
     TargetRows,
@@ -25,8 +26,8 @@ from core.studies.reliability import (
     audit_split,
     prepare_target,
 )
-from pages.ui import cache, studying
-from pages.ui.caching import cached, results
+from pages.ui import cache
+from pages.ui.caching import Results, cached, results
 from pages.ui.compute import Computation, Rows, step
 from pages.ui.escape import esc
 from pages.ui.task import stop_works
@@ -116,8 +117,23 @@ def human(run: cache.Run, split: str) -> HumanStudy | None:
         heavy=run.n(split) * len(run.class_names) > LARGE_VOTES,
         slot="human_study",
         most=16,
-        stored=lambda: studying.human(run, split),
+        stored=lambda: (kept := stored(run, split)) and kept.human,
     ).computed()
+
+
+def stored(run: cache.Run, split: str = "") -> RunStudies | None:
+    """Return what is kept beside a run, that of the split that its pages show; else None."""
+    if run.draft or split not in ("", run.split):
+        return None
+    studies: Results[tuple[str, tuple[str, ...]], RunStudies]
+    studies = results("studies", draft=False, most=64)
+    key = run.id, run.digests  # a run that was replaced is read again
+    kept = studies.get(key)
+    if kept is None:
+        kept = studies_of(open_library(), run.id)
+        if kept is not None:  # else it may be there the next time
+            studies.put(key, kept)
+    return kept
 
 
 def voted(run: cache.Run) -> list[str]:

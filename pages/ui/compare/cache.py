@@ -7,7 +7,7 @@ from core.metrics.comparison import Compared, Comparison
 from core.metrics.records import Score
 from core.predictions import Task
 from core.studies import comparison
-from pages.ui import cache, studying
+from pages.ui import audits, cache
 from pages.ui.caching import cached
 from pages.ui.compute import Computation, Rows, computed, step
 from pages.ui.escape import esc
@@ -46,7 +46,7 @@ def _step(part: Rows) -> Computation[Compared]:
         part,
         words=esc(run.name),
         heavy=False,
-        stored=lambda: studying.compared(run, split),
+        stored=lambda: (kept := audits.stored(run, split)) and kept.none.compared,
     )
 
 

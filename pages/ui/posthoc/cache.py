@@ -20,6 +20,7 @@ from core.studies.posthoc import (
     RowChoice,
     fit_default,
 )
+from core.studies.precomputed import methods_of
 from core.studies.temperatures import (
     FocalPoint,
     TemperatureMap,
@@ -30,7 +31,7 @@ from core.studies.temperatures import (
     temperature_map,
     temperature_walk,
 )
-from pages.ui import audits, cache, studying
+from pages.ui import audits, cache
 from pages.ui.caching import cached
 from pages.ui.compute import Computation, Rows, computed, step
 from pages.ui.escape import esc
@@ -47,12 +48,24 @@ def parts(run: cache.Run, row_choice: RowChoice) -> PosthocRows:
     names = [part.split for part in _rows(run, row_choice)]
     # What is kept beside a run was computed another day: of such a run nobody checked the rows.
     for name in names:
-        if audits.large(run, name) and not studying.methods(run):
+        if audits.large(run, name) and not stored_methods(run):
             cache.adopt_row_stats(run, name, None)
     splits = {name: cache.predictions(run, name) for name in names}
     return posthoc.parts(
         splits, row_choice.fit_on, row_choice.test, share=row_choice.share, seed=row_choice.seed
     )
+
+
+def stored_methods(run: cache.Run) -> Mapping[str, EvaluatedMethod]:
+    """Return methods, and none, as the page shows them at first: kept beside the run, restored."""
+    return {} if audits.stored(run) is None else _restored(run)
+
+
+@cached(32)
+def _restored(run: cache.Run) -> Mapping[str, EvaluatedMethod]:
+    kept = audits.stored(run)
+    assert kept is not None
+    return methods_of(kept)
 
 
 def _rows(run: cache.Run, row_choice: RowChoice) -> tuple[Rows, ...]:
@@ -86,7 +99,7 @@ def method_step(
         objective,
         search,
         words=f"{of} of {esc(run.name)}",
-        stored=lambda: studying.methods(run).get(method) if at_first else None,
+        stored=lambda: stored_methods(run).get(method) if at_first else None,
     )
 
 
@@ -165,7 +178,8 @@ def _maps(
 ) -> TemperatureMaps | None:
     """Return what is kept beside the run: of what the page shows at first."""
     at_first = row_choice == first(run) and (objective, label) == ("nll", 0)
-    return studying.maps(run) if at_first else None
+    kept = audits.stored(run) if at_first else None
+    return None if kept is None else kept.maps
 
 
 def innate_calibrations(
