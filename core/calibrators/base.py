@@ -4,7 +4,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +81,20 @@ class FitDetails:
     message: str = ""
 
 
+class Words(NamedTuple):
+    """What is said of a method: its name in a list, what it does, and where that is otherwise.
+
+    In plain words there is no term of the field; `stated` is of runs that state how sure each
+    answer is, and nothing else. Whether answers can change is said after it.
+    """
+
+    name: str
+    meaning: str
+    in_sentence: str = ""
+    plain: str = ""
+    stated: str = ""
+
+
 class Calibrator(ABC):
     """A map from logits to probabilities, fitted on one split and used on another.
 
@@ -100,6 +114,14 @@ class Calibrator(ABC):
         What it can be fitted on; multilabel through `PerLabel`.
     source : str
         Where the method comes from.
+    words : Words
+        What pages and reports say of it.
+    marks : dict of str to str
+        Parameters that are shown, with the letters a reader knows them by.
+    program : str
+        Body of `calibrate(z, p)` in Python that needs nothing installed, from logits of one row and
+        `constants` to probabilities. No line walks over all classes once for each class, but those
+        that multiply by a matrix: a row of 1,000 classes takes about a millisecond.
     stored : dict of str to int
         Parameters with their number of axes.
     choices : dict of str to tuple of str
@@ -114,6 +136,9 @@ class Calibrator(ABC):
     improves_nll: ClassVar[bool]
     tasks: ClassVar[tuple[Task, ...]] = ALL_TASKS
     source: ClassVar[str]
+    words: ClassVar[Words]
+    marks: ClassVar[dict[str, str]] = {}
+    program: ClassVar[str]
     stored: ClassVar[dict[str, int]]
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}
     report_: FitReport
@@ -188,6 +213,10 @@ class Calibrator(ABC):
         """Return what the fit found as plain JSON."""
         self._require_fit()
         return {name: np.asarray(getattr(self, f"{name}_")).tolist() for name in self.stored}
+
+    def constants(self) -> tuple[object, ...]:
+        """Return what the lines of the program read: the parameters in their order."""
+        return tuple(self.parameters().values())
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Json], **settings: Json) -> Self:

@@ -5,15 +5,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Bool, Float, log_sigmoid, sigmoid
-from core.calibrators.base import FitDetails
+from core.calibrators.base import FitDetails, Words
 from core.calibrators.descent import descend
-from core.calibrators.one_vs_rest import MappedClasses, OneVsRest
+from core.calibrators.one_vs_rest import ONE_VS_REST_END, MappedClasses, OneVsRest
 from core.calibrators.weighing import mean, total_of, weighed
 
 LARGEST = 100.0  # of every coefficient
 BOUNDS = ((0.0, LARGEST), (0.0, LARGEST), (-LARGEST, LARGEST))
 IDENTITY = (1.0, 1.0, 0.0)
 STEPS = 500
+
+
+# The gap is a class's logit less the log-sum-exp of the others; of the largest class, whose others
+# would be lost in rounding, they are summed without it.
+BETA = (
+    """\
+    q, i = [], z.index(max(z))
+    e, rest = [math.exp(v - z[i]) for v in z], z[:i] + z[i + 1:]
+    total, top = sum(e), max(rest)
+    lead = z[i] - top - math.log(sum(math.exp(v - top) for v in rest))
+    for k, (a, b, c) in enumerate(p, start=len(z) - len(p)):
+        gap = lead if k == i else z[k] - z[i] - math.log(total - e[k])
+        low = math.log1p(math.exp(-abs(gap)))
+        s = a * (min(gap, 0.0) - low) + b * (max(gap, 0.0) + low) + c
+        q.append(softmax([0.0, s])[1])
+"""
+    + ONE_VS_REST_END
+)
 
 
 @dataclass
@@ -31,6 +49,16 @@ class Beta(OneVsRest):
     label = "Beta calibration"
     source = "Kull et al. 2017"
     stored = {"a": 1, "b": 1, "c": 1}  # noqa: RUF012 (typed in the base class)
+    words = Words(
+        "Beta",
+        "A curve of three numbers for each class.",
+        stated="A curve of three numbers over the {stated}.",
+    )
+    program = BETA
+
+    def constants(self) -> tuple[object, ...]:
+        """Return what the lines of the program read."""
+        return tuple(np.stack([self.a_, self.b_, self.c_], axis=1).tolist())
 
     def _fit_columns(
         self, columns: MappedClasses, present: Bool, weights: Float | None

@@ -9,7 +9,7 @@ from scipy.optimize import LinearConstraint, minimize
 from scipy.special import logsumexp
 
 from core.arrays import Float, Int, log_softmax
-from core.calibrators.base import Calibrator, FitDetails
+from core.calibrators.base import Calibrator, FitDetails, Words
 from core.calibrators.search import grid_zoom
 from core.calibrators.temperature import TEMPERATURES, at_end, lies_within, nll_temperature
 from core.calibrators.weighing import mean, total_of
@@ -17,6 +17,13 @@ from core.calibrators.weighing import mean, total_of
 BRIER_TEMPERATURES = (0.05, 5.0)  # range of the released code, which always fits Brier
 COARSE = 41
 LOG_LARGE = 700.0
+
+
+ENSEMBLE = """\
+    t, (a, b, c) = p
+    sharp, plain = softmax([x / t for x in z]), softmax(z)
+    return [a * x + b * y + c / len(z) for x, y in zip(sharp, plain)]
+"""
 
 
 @dataclass
@@ -42,6 +49,12 @@ class Ensemble(Calibrator):
     source = "Zhang et al. 2020 (Mix-n-Match)"
     stored = {"temperature": 0, "weights": 1}  # noqa: RUF012 (typed in the base class)
     choices = {"objective": ("nll", "brier")}  # noqa: RUF012 (typed in the base class)
+    words = Words(
+        "Ensemble",
+        "A mixture of the scaled scores, the scores as read, and equal shares.",
+    )
+    marks = {"temperature": "T"}  # noqa: RUF012 (typed in the base class)
+    program = ENSEMBLE
 
     def _fit(
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None

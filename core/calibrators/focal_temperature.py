@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Float, Int, log_softmax
-from core.calibrators.base import Calibrator, FitDetails
+from core.calibrators.base import Calibrator, FitDetails, Words
 from core.calibrators.focal_map import log_focal_map
 from core.calibrators.margins import LogitMargins, confidence_of, samples, scores
 from core.calibrators.search import (
@@ -39,6 +39,21 @@ LINE_GAMMAS = tuple(k / 100 for k in range(-50, 501))
 ZOOMS = {"nll": 8}  # rounds of a search over gamma alone; 2 for errors, which jump
 
 
+# Below 1e-300 nothing changes in float64: no class moves by more than 1e-15. What the largest class
+# leaves to the others is summed without it; from the total, it would be lost in rounding.
+FOCAL = """\
+    (t, g), i, w = p, z.index(max(z)), []
+    e = [math.exp((v - z[i]) / t) for v in z]
+    total, rest = sum(e), sum(e[:i] + e[i + 1:])
+    for k, v in enumerate(e):
+        q = max(v / total, 1e-300)
+        u = max((rest if k == i else total - v) / total, 1e-300)
+        log_q = math.log1p(-u) if u < 0.5 else math.log(q)
+        w.append(log_q - g * math.log(u) - math.log1p(-g * q * log_q / u))
+    return softmax(w)
+"""
+
+
 @dataclass
 class FocalMap(Calibrator):
     """Map the softmax by the focal calibration map, no temperature.
@@ -62,6 +77,19 @@ class FocalMap(Calibrator):
     source = "Komisarenko and Kull 2024, proposition 4"
     stored = {"gamma": 0}  # noqa: RUF012 (typed in the base class)
     choices = {"objective": OBJECTIVES}  # noqa: RUF012 (typed in the base class)
+    words = Words(
+        "Focal map",
+        "With one number γ it undoes what focal loss, perfectly minimised, does to confidence. "
+        "At 0 nothing changes.",
+        in_sentence="the focal map",
+        plain="One number makes the model more or less sure, along another curve than Temperature.",
+    )
+    marks = {"gamma": "γ"}  # noqa: RUF012 (typed in the base class)
+    program = FOCAL
+
+    def constants(self) -> tuple[object, ...]:
+        """Return what the lines of the program read."""
+        return 1.0, *super().constants()
 
     def _fit(
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
@@ -140,6 +168,9 @@ class FocalTemperature(Calibrator):
     source = "Komisarenko and Kull 2024, section 4.2"
     stored = {"temperature": 0, "gamma": 0}  # noqa: RUF012 (typed in the base class)
     choices = {"objective": OBJECTIVES, "search": SEARCHES}  # noqa: RUF012 (typed in the base class)
+    words = Words("Focal temperature", "Temperature first, then the focal map: two numbers.")
+    marks = {"temperature": "T", "gamma": "γ"}  # noqa: RUF012 (typed in the base class)
+    program = FOCAL
 
     def __post_init__(self) -> None:
         """Give the search its own name, and refuse a setting that is not one of its choices."""

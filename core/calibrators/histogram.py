@@ -5,12 +5,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.arrays import Bool, Float
-from core.calibrators.base import FitDetails
-from core.calibrators.one_vs_rest import MappedClasses, OneVsRest
+from core.calibrators.base import FitDetails, Words
+from core.calibrators.one_vs_rest import ONE_VS_REST_END, MappedClasses, OneVsRest
 from core.calibrators.weighing import weighed
 from core.defaults import MAX_BINS, N_BINS
 from core.errors import UsageError
 from core.metrics.binning import bin_index, equal_width_edges
+
+HISTOGRAM = (
+    """\
+    q, n = softmax(z)[-len(p):], len(p[0])
+    edges = [k / n for k in range(1, n)]
+    q = [row[bisect.bisect_left(edges, v)] for v, row in zip(q, p)]
+"""
+    + ONE_VS_REST_END
+)
 
 
 @dataclass
@@ -34,6 +43,16 @@ class Histogram(OneVsRest):
     label = "Histogram binning"
     source = "Zadrozny and Elkan 2001"
     stored = {"frequencies": 2}  # noqa: RUF012 (typed in the base class)
+    words = Words(
+        "Histogram",
+        "Every probability is replaced by how often that class came in its bin.",
+        plain="Every score is replaced by how often that class came among scores like it.",
+    )
+    program = HISTOGRAM
+
+    def constants(self) -> tuple[object, ...]:
+        """Return what the lines of the program read."""
+        return tuple(self.frequencies_.tolist())
 
     def __post_init__(self) -> None:
         """Refuse what is no number of bins."""

@@ -8,12 +8,29 @@ import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
 from core.arrays import Bool, Float, Int, softmax
-from core.calibrators.base import Calibrator, FitDetails
-from core.calibrators.one_vs_rest import MappedClasses, OneVsRest
+from core.calibrators.base import Calibrator, FitDetails, Words
+from core.calibrators.one_vs_rest import ONE_VS_REST_END, MappedClasses, OneVsRest
 from core.calibrators.weighing import weighed
 
 TILT = 1e-9  # of p, added as in the released code: keeps the order on flat pieces, and no zeros
 RESOLUTION = 1e-15
+
+
+ISOTONIC = (
+    """\
+    pairs = zip(softmax(z)[-len(p):], p)
+    q = [(rise(v, x, y) + 1e-9 * v) / (1 + 1e-9) for v, (x, y) in pairs]
+"""
+    + ONE_VS_REST_END
+)
+
+
+ORDERED = """\
+    x, y = p
+    q = [rise(v, x, y) + 1e-9 * v for v in softmax(z)]
+    total = sum(q)
+    return [v / total for v in q]
+"""
 
 
 @dataclass
@@ -29,6 +46,18 @@ class Isotonic(OneVsRest):
     label = "Isotonic, one against rest"
     source = "Zadrozny and Elkan 2002"
     stored = {"x": 1, "y": 1, "sizes": 1}  # noqa: RUF012 (typed in the base class)
+    words = Words(
+        "Isotonic",
+        "A rising staircase for each class.",
+        in_sentence="isotonic regression",
+        stated="A rising staircase over the {stated}.",
+    )
+    program = ISOTONIC
+
+    def constants(self) -> tuple[object, ...]:
+        """Return what the lines of the program read."""
+        ends = np.concatenate([[0], np.cumsum(self.sizes_)]).astype(int)
+        return tuple((self.x_[a:b].tolist(), self.y_[a:b].tolist()) for a, b in pairwise(ends))
 
     def _fit_columns(
         self, columns: MappedClasses, present: Bool, weights: Float | None
@@ -71,6 +100,12 @@ class IsotonicOrdered(Calibrator):
     improves_nll = False
     source = "Zhang et al. 2020 (Mix-n-Match, IRM); their code does not divide by the sums"
     stored = {"x": 1, "y": 1}  # noqa: RUF012 (typed in the base class)
+    words = Words(
+        "Isotonic, ordered",
+        "One rising staircase for all classes together.",
+        in_sentence="order-preserving isotonic regression",
+    )
+    program = ORDERED
 
     def _fit(
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None

@@ -11,6 +11,12 @@ from core.arrays import Bool, Float, Int, log_softmax, softmax
 from core.calibrators.base import Calibrator, FitDetails
 from core.calibrators.focal_map import log_rest
 
+ONE_VS_REST_END = """\
+    q = [1 - q[0], *q] if len(q) == 1 else q
+    total = sum(q)
+    return [x / total if total else 1 / len(q) for x in q]
+"""
+
 
 @dataclass(frozen=True)
 class MappedClasses:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
 from core.arrays import Bool, Float, Int, log_softmax
-from core.calibrators.base import Calibrator, FitDetails
+from core.calibrators.base import Calibrator, FitDetails, Words
 from core.calibrators.focal_map import log_rest
 from core.calibrators.isotonic import places_of
 from core.calibrators.weighing import weighed
@@ -15,6 +15,15 @@ from core.calibrators.weighing import weighed
 N_KNOTS = 6
 MAX_POINTS = 2001  # kept of the map; with more rows, at even ranks
 MAX_STEPS = 1_000_000  # of the fit, beyond one a row: weights may stand for any number of rows
+
+
+SPLINE = """\
+    (x, y), q = p, softmax(z)
+    k = 1 if len(z) == 2 else q.index(max(q))
+    new = rise(q[k], x, y)
+    rest = [(1 - new) * v for v in softmax(z[:k] + z[k + 1:])]
+    return rest[:k] + [new] + rest[k:]
+"""
 
 
 @dataclass
@@ -38,6 +47,12 @@ class Spline(Calibrator):
     improves_nll = False
     source = "Gupta et al. 2021"
     stored = {"scores": 1, "recalibrated": 1, "n_classes": 0}  # noqa: RUF012 (typed above)
+    words = Words("Spline", "A smooth curve through the running share of right answers.")
+    program = SPLINE
+
+    def constants(self) -> tuple[object, ...]:
+        """Return what the lines of the program read."""
+        return super().constants()[:2]  # whatever the number of classes
 
     def _fit(
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Float, Int, log_softmax, row_chunks, wide_enough
-from core.calibrators.base import Calibrator, FitDetails
+from core.calibrators.base import Calibrator, FitDetails, Words
 from core.calibrators.margins import LogitMargins, confidence_of, scores
 from core.calibrators.search import SearchPoint, best_on_grid, grid_zoom
 from core.calibrators.weighing import OBJECTIVES, total_of, weighed
@@ -27,6 +27,12 @@ MOST_STEPS = 100  # bisection alone needs about fifty
 TOLERANCE = 1e-4  # of the last step; Halley's leaves about its cube
 CACHED_BYTES = 2**22  # of logits read at a time: what is made of their rows stays in cache
 SAMPLE_ROWS = 1024  # looked at first when there are many more
+
+
+TEMPERATURE = """\
+    (t,) = p
+    return softmax([x / t for x in z])
+"""
 
 
 @dataclass
@@ -58,6 +64,9 @@ class Temperature(Calibrator):
     source = "Guo et al. 2017; grids of Mukhoti et al. 2020 and Komisarenko and Kull 2024"
     stored = {"temperature": 0}  # noqa: RUF012 (typed in the base class)
     choices = {"objective": OBJECTIVES, "search": SEARCHES}  # noqa: RUF012 (typed in the base class)
+    words = Words("Temperature", "One number makes the model more or less sure of everything.")
+    marks = {"temperature": "T"}  # noqa: RUF012 (typed in the base class)
+    program = TEMPERATURE
 
     def __post_init__(self) -> None:
         """Give the search its own name, and refuse a setting that is not one of its choices."""

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Bool, Float, Int, log_softmax
-from core.calibrators.base import SINGLE_ANSWER, Calibrator, FitDetails
+from core.calibrators.base import SINGLE_ANSWER, Calibrator, FitDetails, Words
 from core.calibrators.descent import descend
 from core.calibrators.weighing import mean, objective_of, total_of, weighed
 from core.errors import UsageError
@@ -22,6 +22,31 @@ STEPS = 1_000
 STEP_CELLS = 20_000_000  # parameters times steps: with 1,000 classes 20 steps
 CROSS_CELLS = 10_000_000  # of N K^2: beyond it only one fold is left out
 HELD_OUT_CELLS = 1_000_000_000  # beyond it the penalty is K^2
+
+
+VECTOR = """\
+    w, b, centred = p
+    shift = centred * sum(z) / len(z)
+    z = [x - shift for x in z]
+    return softmax([a * x + c for a, x, c in zip(w, z, b)])
+"""
+
+
+MATRIX = """\
+    w, b, centred = p
+    shift = centred * sum(z) / len(z)
+    z = [x - shift for x in z]
+    return softmax([sum(a * x for a, x in zip(row, z)) + c for row, c in zip(w, b)])
+"""
+
+
+DIRICHLET = """\
+    w, b = p
+    top = max(z)
+    norm = top + math.log(sum(math.exp(x - top) for x in z))
+    z = [x - norm for x in z]
+    return softmax([sum(a * x for a, x in zip(row, z)) + c for row, c in zip(w, b)])
+"""
 
 
 @dataclass
@@ -48,6 +73,17 @@ class Vector(Calibrator):
     improves_nll = True
     source = "Guo et al. 2017"
     stored = {"weights": 1, "bias": 1}  # noqa: RUF012 (typed in the base class)
+    words = Words(
+        "Vector",
+        "Each class has a scale and a shift of its own. For one score this is Platt scaling.",
+        plain="Each class has a scale and a shift of its own.",
+        stated="It stretches and shifts the {stated}{platt}.",
+    )
+    program = VECTOR
+
+    def constants(self) -> tuple[object, ...]:
+        """Return what the lines of the program read."""
+        return *super().constants(), self.centred
 
     def _fit(
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
@@ -112,6 +148,17 @@ class Matrix(Calibrator):
     tasks = SINGLE_ANSWER
     source = "Guo et al. 2017; penalty of Kull et al. 2019"
     stored = {"weights": 2, "bias": 1}  # noqa: RUF012 (typed in the base class)
+    words = Words(
+        "Matrix",
+        "Every class's score is computed from all scores; weights off the diagonal are kept "
+        "small. Needs many rows.",
+        plain="Every class’s score is computed from all scores. Needs many examples.",
+    )
+    program = MATRIX
+
+    def constants(self) -> tuple[object, ...]:
+        """Return what the lines of the program read."""
+        return *super().constants(), self.centred
 
     def __post_init__(self) -> None:
         """Refuse a negative penalty."""
@@ -163,6 +210,17 @@ class Dirichlet(Matrix):
     name = "dirichlet"
     label = "Dirichlet calibration"
     source = "Kull et al. 2019"
+    words = Words(
+        "Dirichlet",
+        "As matrix scaling, on log-probabilities. Needs many rows.",
+        in_sentence="Dirichlet calibration",
+        plain="Like Matrix, on another scale. Needs many examples.",
+    )
+    program = DIRICHLET
+
+    def constants(self) -> tuple[object, ...]:
+        """Return what the lines of the program read."""
+        return Calibrator.constants(self)
 
     def _features(self, logits: npt.NDArray[np.floating]) -> Float:
         return log_softmax(logits)

@@ -1,4 +1,8 @@
-"""Second, slow and obvious implementations of the calibrators: loops over rows, many digits."""
+"""Second, slow and obvious implementations of the calibrators: loops over rows, many digits.
+
+By the key of a method: `ts_row` maps one row by what was found, `fit_ts` finds it. A fit that has
+no numbers of its own returns the calibrated fitting rows.
+"""
 
 import math
 from itertools import pairwise
@@ -11,7 +15,7 @@ from scipy.optimize import minimize
 DIGITS = 60
 
 
-def focal_map_row(logits, gamma):
+def focal_map_logs(logits, gamma):
     """Logarithms of the focal calibration map of one row, from the definition, in 60 digits."""
     with mp.workdps(DIGITS):
         powers = [mp.exp(mp.mpf(z)) for z in logits]
@@ -52,19 +56,19 @@ def _line(v, x, y):
     return y[-1]
 
 
-def temperature_row(z, found):
+def ts_row(z, found):
     return _softmax([x / found["temperature"] for x in z])
 
 
-def focal_map_only_row(z, found):
-    return [math.exp(x) for x in focal_map_row(z, found["gamma"])]
+def focal_map_row(z, found):
+    return [math.exp(x) for x in focal_map_logs(z, found["gamma"])]
 
 
-def focal_temperature_row(z, found):
-    return focal_map_only_row([x / found["temperature"] for x in z], found)
+def focal_ts_row(z, found):
+    return focal_map_row([x / found["temperature"] for x in z], found)
 
 
-def ensemble_row(z, found):
+def ets_row(z, found):
     sharp, plain = _softmax([x / found["temperature"] for x in z]), _softmax(z)
     a, b, c = found["weights"]
     return [a * s + b * p + c / len(z) for s, p in zip(sharp, plain, strict=True)]
@@ -200,7 +204,7 @@ def _lowest(value, start):
     return minimize(value, start, method="Nelder-Mead", options={"fatol": 1e-14}).x
 
 
-def fit_temperature(logits, labels):
+def fit_ts(logits, labels):
     (log_t,) = _lowest(lambda x: _tempered_nll(logits, labels, x[0], 0.0), [0.0])
     return {"temperature": math.exp(log_t)}
 
@@ -210,7 +214,7 @@ def fit_focal_map(logits, labels):
     return {"gamma": math.expm1(log_g)}
 
 
-def fit_focal_temperature(logits, labels):
+def fit_focal_ts(logits, labels):
     log_t, log_g = _lowest(lambda x: _tempered_nll(logits, labels, *x), [0.0, 0.1])
     return {"temperature": math.exp(log_t), "gamma": math.expm1(log_g)}
 
@@ -221,16 +225,16 @@ def _tempered_nll(logits, labels, log_t, log_g):
     return mean_nll(rows, labels)
 
 
-def fit_ensemble(logits, labels):
+def fit_ets(logits, labels):
     """Temperature alone first; then weights as squares over their sum, so that none is below 0."""
-    found = fit_temperature(logits, labels)
+    found = fit_ts(logits, labels)
 
     def weighted(x):
         squares = [v * v for v in x]
         return {**found, "weights": [v / math.fsum(squares) for v in squares]}
 
     best = _lowest(
-        lambda x: mean_nll([ensemble_row(z, weighted(x)) for z in logits], labels), [0.8, 0.5, 0.3]
+        lambda x: mean_nll([ets_row(z, weighted(x)) for z in logits], labels), [0.8, 0.5, 0.3]
     )
     return weighted(best)
 

@@ -6,11 +6,8 @@ from core.calibrators import CALIBRATORS
 from core.screens.kit.numbers import MINUS, count
 from core.studies.posthoc import Fit
 
-IN_SENTENCE = {key: method.label.lower() for key, method in CALIBRATORS.items()} | {
-    "focal_map": "the focal map",
-    "dirichlet": "Dirichlet calibration",
-    "isotonic": "isotonic regression",
-    "isotonic_ordered": "order-preserving isotonic regression",
+IN_SENTENCE = {
+    key: method.words.in_sentence or method.label.lower() for key, method in CALIBRATORS.items()
 }
 
 
@@ -18,8 +15,7 @@ def parameters(fit: Fit) -> str:
     """Return the numbers that a fit found, where a reader can use them: T = 1.68, γ = −0.25."""
     if fit.calibrator is None:
         return ""
-    marks = {"temperature": "T", "gamma": "γ"}
-    numbers = fit.calibrator.parameters()
+    marks, numbers = CALIBRATORS[fit.method].marks, fit.calibrator.parameters()
     if isinstance(numbers.get("labels"), list):
         labels, ranges = [label for label in numbers["labels"] if label], []
         for key, mark in marks.items():

@@ -20,72 +20,26 @@ from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.words import LABELS
 from core.studies.posthoc import NONE, RISKS, VECTOR, Fit, MethodReport
 
-NAMES = {
-    NONE: "None",
-    "ts": "Temperature",
-    "focal_map": "Focal map",
-    "focal_ts": "Focal temperature",
-    "ets": "Ensemble",
-    "vector": "Vector",
-    "matrix": "Matrix",
-    "dirichlet": "Dirichlet",
-    "isotonic": "Isotonic",
-    "isotonic_ordered": "Isotonic, ordered",
-    "histogram": "Histogram",
-    "spline": "Spline",
-    "beta": "Beta",
-}
-MEANINGS = {
-    "ts": "One number makes the model more or less sure of everything. It never changes the "
-    "answers.",
-    "focal_map": "With one number γ it undoes what focal loss, perfectly minimised, does to "
-    "confidence. At 0 nothing changes. It never changes the answers.",
-    "focal_ts": "Temperature first, then the focal map: two numbers. It never changes the answers.",
-    "ets": "A mixture of the scaled scores, the scores as read, and equal shares. It never changes "
-    "the answers.",
-    "vector": "Each class has a scale and a shift of its own. For one score this is Platt scaling. "
-    "Answers can change.",
-    "matrix": "Every class's score is computed from all scores; weights off the diagonal are "
-    "kept small. Needs many rows. Answers can change.",
-    "dirichlet": "As matrix scaling, on log-probabilities. Needs many rows. Answers can change.",
-    "isotonic": "A rising staircase for each class. Answers can change.",
-    "isotonic_ordered": "One rising staircase for all classes together. It never changes the "
-    "answers.",
-    "histogram": "Every probability is replaced by how often that class came in its bin. Answers "
-    "can change.",
-    "spline": "A smooth curve through the running share of right answers. Answers can change.",
-    "beta": "A curve of three numbers for each class. Answers can change.",
-}
-PLAIN_MEANINGS = MEANINGS | {  # those above with a term of the field in them
-    "focal_map": "One number makes the model more or less sure, along another curve than "
-    "Temperature. It never changes the answers.",
-    "vector": "Each class has a scale and a shift of its own. Answers can change.",
-    "matrix": "Every class’s score is computed from all scores. Needs many examples. Answers can "
-    "change.",
-    "dirichlet": "Like Matrix, on another scale. Needs many examples. Answers can change.",
-    "histogram": "Every score is replaced by how often that class came among scores like it. "
-    "Answers can change.",
-}
-STATED_MEANINGS = {  # of runs that state how sure each answer is, and nothing else
-    "vector": "It stretches and shifts the {stated}{platt}. No answer changes.",
-    "beta": "A curve of three numbers over the {stated}. No answer changes.",
-    "isotonic": "A rising staircase over the {stated}. No answer changes.",
-}
+NAMES = {NONE: "None", **{key: method.words.name for key, method in CALIBRATORS.items()}}
 CHANCE = "chance: up to {}"
 MOSTLY_CHANCE = "chance alone shows up to {}"
 ROUNDED = 0.0005  # nearer to what chance shows, both are printed alike
 ALONE = " Chance alone shows up to {}."
 PERFECT = " A perfect model would show up to {}."  # in plain words
 OBJECTIVES = {key: LABELS[key] for key in ("nll", "ece", "ece_em", "ada_ece")}
-assert set(IN_SENTENCE) == set(MEANINGS) == set(CALIBRATORS) == set(NAMES) - {NONE}
 
 
 def meaning(method: str, task: Task, *, plain: bool = False) -> str:
     """Return what a method does to the scores of a task; empty for the scores as read."""
+    if method == NONE:
+        return ""
+    words, kept = CALIBRATORS[method].words, CALIBRATORS[method].keeps_accuracy
     if task is not Task.TOP_LABEL:
-        return (PLAIN_MEANINGS if plain else MEANINGS).get(method, "")
+        answers = "It never changes the answers." if kept else "Answers can change."
+        return f"{(plain and words.plain) or words.meaning} {answers}"
     stated, platt = ("stated certainty", "") if plain else ("confidence", ": Platt scaling")
-    return STATED_MEANINGS.get(method, "").format(stated=stated, platt=platt)
+    shown = words.stated.format(stated=stated, platt=platt)
+    return shown and f"{shown} No answer changes."
 
 
 def sentence(

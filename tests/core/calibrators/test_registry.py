@@ -281,18 +281,14 @@ def test_registry_entry_describes_itself(name):
     assert kind.name == name
     assert kind.label
     assert kind.source
+    assert kind.words.name
+    assert kind.words.meaning.endswith(".")  # what becomes of answers is said after it
+    assert set(kind.marks) <= set(kind.stored)
     assert set(kind.tasks) >= {Task.MULTICLASS, Task.BINARY}
     for setting, allowed in kind.choices.items():
         assert kind().settings()[setting] == allowed[0]
         with pytest.raises(UsageError, match=setting):
             kind(**{setting: "other"})
-
-
-def test_registry_has_the_methods_of_the_command_line():
-    assert list(CALIBRATORS) == [
-        *("ts", "focal_map", "focal_ts", "ets", "vector", "matrix", "dirichlet"),
-        *("isotonic", "isotonic_ordered", "histogram", "spline", "beta"),
-    ]
 
 
 # Many labels ------------------------------------------------------------------------------------
