@@ -20,6 +20,7 @@ from core.predictions import Outcomes
 DOT: Final = "."
 BINS: Final = 25  # Mukhoti et al. 2020, figure 2
 RELIABILITY, NORMS, VALIDATION = "train_bins", "row_grad_norm", "val_bins"
+OF_TRAINING: Final = ("train_top", "train_own", "own_lower", "own_upper")
 DECADES: Final = (-8, 2)  # of norms; what lies beyond counts in the bins at the ends
 PER_DECADE: Final = 3
 N_NORMS: Final = PER_DECADE * (DECADES[1] - DECADES[0])
@@ -59,11 +60,12 @@ def correspondence(validation: Outcomes, p_true: Float, top: Float) -> dict[str,
     dict
         By bin `lower`, `upper`, `count`, `confidence` and `accuracy` of validation, and mean
         training confidences: `train` and `train_top` of the rows between these edges, `train_own`
-        of the true class in bins that training has for itself. Empty ones are left out.
+        of the true class in bins that training has for itself, from `own_lower` to `own_upper`.
+        Empty ones are left out.
 
     References
     ----------
-    Ghosh et al. 2022, figures 1, 2 and 7 to 10.
+    Ghosh et al. 2022, figures 1, 2 and 7 to 14.
     """
     bins = validation_bins(validation, N_BINS)
     columns = {
@@ -79,7 +81,8 @@ def correspondence(validation: Outcomes, p_true: Float, top: Float) -> dict[str,
         total = np.bincount(place, weights=values, minlength=N_BINS)
         columns[name] = np.divide(total, count, out=np.full(N_BINS, np.nan), where=count > 0)
     own = np.array_split(np.sort(p_true), N_BINS)
-    columns["train_own"] = np.array([rows.mean() if rows.size else np.nan for rows in own])
+    for name, of in (("train_own", np.mean), ("own_lower", np.min), ("own_upper", np.max)):
+        columns[name] = np.array([of(rows) if rows.size else np.nan for rows in own])
     return {
         f"{VALIDATION}.{b}.{name}": float(values[b])
         for name, values in columns.items()
@@ -87,10 +90,10 @@ def correspondence(validation: Outcomes, p_true: Float, top: Float) -> dict[str,
     }
 
 
-def validation_history(history: History, train: str) -> BinHistory | None:
-    """Return the validation bins by epoch of any loss, with one of the training confidences.
+def validation_history(history: History) -> tuple[BinHistory, dict[str, Float]] | None:
+    """Return the validation bins by epoch of any loss, and OF_TRAINING of their training rows.
 
-    Gamma is 0 in all of them. None where a history has no such bins.
+    Gamma is 0 in all of them; the others are (E, B). None where a history has no such bins.
     """
     epochs: dict[int, dict[str, float]] = {}
     rows = zip(history.epoch.tolist(), history.metric, history.value.tolist(), strict=True)
@@ -99,25 +102,24 @@ def validation_history(history: History, train: str) -> BinHistory | None:
             epochs.setdefault(epoch, {})[metric] = value
     if not epochs:
         return None
-    names = ("lower", "upper", "count", "confidence", "accuracy", train)
-    columns = [
-        np.concatenate([column(parts, VALIDATION, name, N_BINS) for parts in epochs.values()])
-        for name in names
-    ]
-    lower, upper, count, confidence, accuracy, trained = columns
-    return BinHistory(
+    lower, upper, count, confidence, accuracy, train, *of_training = (
+        np.array([column(parts, VALIDATION, name, N_BINS) for parts in epochs.values()])
+        for name in ("lower", "upper", "count", "confidence", "accuracy", "train", *OF_TRAINING)
+    )
+    bins = BinHistory(
         epoch=np.repeat(list(epochs), N_BINS),
         bin=np.tile(np.arange(N_BINS), len(epochs)),
-        lower=lower,
-        upper=upper,
-        count=count.astype(np.int64),
-        confidence=confidence,
-        accuracy=accuracy,
-        gap=np.nan_to_num(confidence - accuracy),
-        gamma=np.zeros(len(lower)),
-        train_confidence=trained,
+        lower=lower.ravel(),
+        upper=upper.ravel(),
+        count=count.astype(np.int64).ravel(),
+        confidence=confidence.ravel(),
+        accuracy=accuracy.ravel(),
+        gap=np.nan_to_num(confidence - accuracy).ravel(),
+        gamma=np.zeros(lower.size),
+        train_confidence=train.ravel(),
         trained=np.repeat(list(epochs), N_BINS) + (1.0 if history.epoch.min() == 0 else 0.0),
     )
+    return bins, dict(zip(OF_TRAINING, of_training, strict=True))
 
 
 def learned_epochs(validation: Scores, labels: Int) -> Int:

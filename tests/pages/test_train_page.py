@@ -22,7 +22,7 @@ from core.metrics.suite import audit
 from core.models import names
 from core.predictions import Predictions, ScoreKind, Task
 from core.process_identity import identity
-from core.screens.gamma.view import training_bins_card
+from core.screens.gamma.view import training_bins_cards
 from core.training import progress
 from core.training.config import from_json
 from core.training.estimate import Speed, basis
@@ -684,21 +684,22 @@ def test_a_running_job_shows_numbers_and_curves(page, keep):
 def test_the_bins_of_a_training_are_drawn_once(page, keep, monkeypatch):
     keep("mine", JobState.CANCELLED)
     parts = {"lower": 0.0, "upper": 1.0, "count": 4.0, "confidence": 0.75, "accuracy": 0.5}
-    parts |= {"train": 0.5, "train_top": 0.625}
+    parts |= {"train": 0.5, "train_top": 0.625, "train_own": 0.375}
     bins = {f"val_bins.{b}.{name}": parts[name] for b in range(15) for name in parts}
     event = {"event": "epoch", "epoch": 0, "bins": [], "metrics": EVENT["metrics"] | bins}
     (open_jobs().folder("mine").path / "events.jsonl").write_text(f"{json.dumps(event)}\n")
     built = []
 
-    def card(history, train):
-        built.append(train)
-        return training_bins_card(history, train)
+    def cards(history, own, other):
+        built.append(own)
+        return training_bins_cards(history, own, other)
 
-    monkeypatch.setattr("pages.ui.train.watch.training_bins_card", card)
+    monkeypatch.setattr("pages.ui.train.watch.training_bins_cards", cards)
     test = fine(page(job="mine"))
-    test.selectbox(key="widget.trained").set_value("train_top").run()
-    assert built == ["train", "train_top"]
-    assert "solid: C_train of the answer" in html(fine(test))
+    assert "Calibration error by bin" in html(test)
+    test.selectbox(key="widget.trained").set_value("own").run()
+    assert built == [False, True]
+    assert "in bins of its own" in html(fine(test))
 
 
 def test_a_failed_job_says_why_and_is_tried_again(page, keep):

@@ -30,7 +30,7 @@ EPOCH_TICKS, BIN_TICKS = 8, 5
 STRIDE = 1.16
 MOST_POINTS = 160  # of a line in a panel, which is some eighty pixels wide
 TICKS = (-20.0, -5.0, -2.0, -1.0, -0.2, 0.2, 1.0, 2.0, 5.0, 10.0, 20.0)
-PANELS_HEIGHT, LOW_HEIGHT = 400, 210  # px, of three rows and of one
+PANELS_HEIGHT, TWO_ROWS, LOW_HEIGHT = 400, 310, 210  # px, of three rows, of two, of one
 LEAST_GAP = 5.0  # points
 CROWDED = 16  # panels; more have no room for a number beside the bin
 SHARES = {"range": [0, 1.02], "tickvals": [0, 0.5, 1], "ticktext": ["0", "50", "100 %"]}
@@ -373,15 +373,7 @@ def small_multiples(
     """
     grids = [grid] if other is None else [grid, other.grid]
     spread = _PanelAxis.over(grids, place.bins)
-    reach = max(
-        LEAST_GAP, max(float(np.abs(_gap(history)[:, place.bins]).max()) for history in grids)
-    )
-    whole = f"{reach:.0f}"
-    yaxis = {
-        "range": [-1.05 * reach, 1.05 * reach],
-        "tickvals": [-reach, 0, reach],
-        "ticktext": [f"{MINUS}{whole}", "0", f"+{whole}"],
-    }
+    reach, yaxis = _gap_axis(grids, place.bins)
     gammas = np.concatenate([_gamma(grid)[:, place.bins].ravel() for grid in grids])
     low, high = min(0.0, float(gammas.min())), max(1.0, float(gammas.max()))
     inside = [t for t in TICKS if low <= float(root(np.asarray(t))) <= high]
@@ -402,7 +394,7 @@ def small_multiples(
     traces = [
         *_areas(spread, grid, _gap(grid), "y", theme),
         *_areas(spread, grid, _gamma(grid), "y2", theme),
-        _band(spread, grid, theme),
+        _band(spread, grid, "y3", theme),
         _frozen(spread, grid, reach, theme),
     ]
     if other is not None:
@@ -413,14 +405,57 @@ def small_multiples(
     return go.Figure(data=traces, layout=settings)
 
 
-def correspondence(grid: HistoryGrid, place: PanelChoice, theme: Theme) -> go.Figure:
+def calibration_errors(
+    grid: HistoryGrid, place: PanelChoice, other: SecondHistory | None, theme: Theme
+) -> go.Figure:
+    """Draw E_val with a line at zero, and the edges of each bin: Ghosh et al. 2022, figure 7."""
+    grids = [grid] if other is None else [grid, other.grid]
+    spread = _PanelAxis.over(grids, place.bins)
+    reach, yaxis = _gap_axis(grids, place.bins)
+    settings = _frame(spread, TWO_ROWS, theme)
+    settings["yaxis"] = axis(theme, "E_val, points", domain=[0.46, 1.0], **yaxis)
+    settings["yaxis2"] = axis(theme, "Edges", domain=[0.0, 0.36], **SHARES)
+    settings["xaxis"]["anchor"] = "y2"
+    now = _gap(grid)[place.at]
+    settings |= _heads(spread, place, float(grid.epoch[place.at]), now, theme)
+    zero, dashes = np.zeros_like(grid.gap), {"color": theme.ink, "width": 1, "dash": "dash"}
+    traces = [
+        *_areas(spread, grid, _gap(grid), "y", theme),
+        _line(*spread.line(grid, zero), "y", dashes, name="zero"),
+        _band(spread, grid, "y2", theme),
+        _frozen(spread, grid, reach, theme),
+    ]
+    if other is not None:
+        line = {"color": theme.runs[other.colour], "dash": other.dash, "width": 1.6}
+        traces.append(_line(*spread.line(other.grid, _gap(other.grid)), "y", line))
+    return go.Figure(data=traces, layout=settings)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingBins:
+    """What else is known of the training rows of each bin, (U, B) each; None where it is not drawn.
+
+    `top` is the mean confidence of the answers; `edges` are the lower and the upper ends of bins
+    that training has for itself.
+    """
+
+    top: Float | None = None
+    edges: tuple[Float, Float] | None = None
+
+
+def correspondence(
+    grid: HistoryGrid, place: PanelChoice, more: TrainingBins, theme: Theme
+) -> go.Figure:
     """Draw C_train, C_val (stars) and A_val (dashes) by bin: Ghosh et al. 2022, figures 2 and 3(d).
 
-    An epoch in which no training row fell into a bin leaves a gap in its line.
+    C_train of the answers lies as a broad line below that of the true class (figure 8); edges of
+    bins of its own lie as dashed lines over those of validation (figure 9). An epoch in which no
+    training row fell into a bin leaves a gap in its line.
     """
     spread = _PanelAxis.over([grid], place.bins)
-    settings = _frame(spread, LOW_HEIGHT, theme)
-    settings["yaxis"] = axis(theme, "Confidence", **SHARES)
+    settings = _frame(spread, TWO_ROWS if more.edges else LOW_HEIGHT, theme)
+    domain = [0.46 if more.edges else 0.0, 1.0]
+    settings["yaxis"] = axis(theme, "Confidence", domain=domain, **SHARES)
     now = grid.train_confidence[place.at]
     settings |= _heads(spread, place, float(grid.epoch[place.at]), now, theme)
     lines = (
@@ -443,7 +478,29 @@ def correspondence(grid: HistoryGrid, place: PanelChoice, theme: Theme) -> go.Fi
         _line(*spread.line(grid, values), "y", line, name=name, mode="lines+markers", marker=marker)
         for name, values, line, marker in lines
     ]
+    if more.top is not None:
+        broad = {"color": faded(theme.accent, 0.45), "width": 6}
+        x, y = spread.line(grid, more.top)
+        traces.insert(0, _line(x, y, "y", broad, name="C_train, answer"))
+    if more.edges:
+        settings["yaxis2"] = axis(theme, "Edges", domain=[0.0, 0.36], **SHARES)
+        settings["xaxis"]["anchor"] = "y2"
+        traces.append(_band(spread, grid, "y2", theme))
+        own = {"color": theme.accent, "width": 1.6, "dash": "dash"}
+        traces += [_line(*spread.line(grid, edge), "y2", own) for edge in more.edges]
     return go.Figure(data=traces, layout=settings)
+
+
+def _gap_axis(grids: list[HistoryGrid], bins: tuple[int, ...]) -> tuple[float, Settings]:
+    """Return the widest gap of these bins in points, and an axis from there to there."""
+    widest = max(float(np.abs(_gap(history)[:, bins]).max()) for history in grids)
+    reach = max(LEAST_GAP, widest)
+    whole = f"{reach:.0f}"
+    return reach, {
+        "range": [-1.05 * reach, 1.05 * reach],
+        "tickvals": [-reach, 0, reach],
+        "ticktext": [f"{MINUS}{whole}", "0", f"+{whole}"],
+    }
 
 
 def _gap(grid: HistoryGrid) -> Float:
@@ -524,7 +581,7 @@ def _line(x: Float, y: Float, on: str, line: Settings, **more: object) -> go.Sca
     return go.Scatter(x=x.astype(np.float32), y=y.astype(np.float32), **(settings | more))
 
 
-def _band(spread: _PanelAxis, grid: HistoryGrid, theme: Theme) -> go.Scatter:
+def _band(spread: _PanelAxis, grid: HistoryGrid, on: str, theme: Theme) -> go.Scatter:
     """Draw the range of certainty that each bin spans."""
     there = some(grid.n_updates, MOST_POINTS)
     both = np.concatenate([there, there[::-1]])
@@ -534,7 +591,7 @@ def _band(spread: _PanelAxis, grid: HistoryGrid, theme: Theme) -> go.Scatter:
     return _line(
         np.concatenate(x),
         np.concatenate(y),
-        "y3",
+        on,
         {"width": 1, "color": theme.ink},
         fill="toself",
         fillcolor=faded(theme.quiet, 0.3),

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import plotly.graph_objects as go
 
+from core.arrays import Float
 from core.histories import COLUMNS, LATER, BinHistory, History
 from core.metrics.records import BinTable
 from core.screens.gamma.figures import (
@@ -21,6 +22,8 @@ from core.screens.gamma.figures import (
     HistoryGrid,
     PanelChoice,
     SecondHistory,
+    TrainingBins,
+    calibration_errors,
     correspondence,
     heatmaps,
     ring_step,
@@ -46,6 +49,7 @@ from core.screens.kit.forms import Kind
 from core.screens.kit.numbers import count, in_hundred, percent, points
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
 from core.screens.kit.row_noun import with_row_noun
+from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import Theme, axis
 from core.training.distributions import validation_history
 
@@ -106,11 +110,7 @@ def moved_traces(bins: BinTable, words: ClaimWords) -> str:
 
 MOST_PANELS = 15
 PAPER = "Ghosh et al. 2022"
-TRAIN_CONFIDENCES = {
-    "train": "of the true class",
-    "train_top": "of the answer",
-    "train_own": "of the true class, in bins of its own",
-}
+TRAINING_BINS = {"shared": "those of validation", "own": "its own"}  # what training is put into
 BIN_COLUMNS = (
     Column("epoch", "epoch", "count"),
     Column("bin", "bin", "count"),
@@ -492,10 +492,10 @@ def bins_table(grid: HistoryGrid, at: int) -> Table:
 
 
 def correspondence_card(
-    grid: HistoryGrid, place: PanelChoice, which: str = "C_train of the true class"
+    grid: HistoryGrid, place: PanelChoice, more: TrainingBins | None = None
 ) -> FigureCard | None:
     """Return C_train beside C_val of each bin, if any C_train is known."""
-    known = np.isfinite(grid.train_confidence)
+    more, known = more or TrainingBins(), np.isfinite(grid.train_confidence)
     if not known.any():
         return None
     both = known & ~grid.frozen
@@ -504,29 +504,85 @@ def correspondence_card(
     none = int((~known).sum())
     image = with_row_noun("image")
     lost = f" The line has gaps where no training {image} fell into the bin: {count(none)} cells."
+    which, figures, table = "C_train of the true class", "2 and 3(d)", _table(grid, place.at)
+    says = f"Half of the pairs lie within {middling} points."
+    if more.top is not None:
+        which, figures = f"{which}; broad: of the answer", "2, 8 and 10"
+        apart = np.abs(grid.train_confidence - more.top)[known]
+        says += f" True class and answer lie within {points(float(np.median(apart)))} points in "
+        says += f"half of the bins, within {points(float(apart.max()))} in all."
+        table = _with(table, Column("train_top", "C_train, answer", "share"), more.top[place.at])
+    elif more.edges is not None:
+        which, figures = f"{which}, in bins of its own, dashed below", "9"
+        off = np.abs(np.stack(more.edges) - np.stack([grid.lower, grid.upper]))
+        if np.isfinite(off).any():
+            says += f" Half of the edges lie within {points(float(np.nanmedian(off)))} points."
+        labels = ("own_lower", "training from"), ("own_upper", "training to")
+        for (key, label), edge in zip(labels, more.edges, strict=True):
+            table = _with(table, Column(key, label, "number"), edge[place.at])
     return FigureCard(
         key="gamma_train",
         title="Training and validation confidence",
         explanation=f"solid: {which}; stars: C_val; dashes: accuracy A_val",
-        draw=partial(correspondence, grid, place),
-        alt=(
-            f"Training and validation confidence of each bin over the epochs; half of the pairs "
-            f"lie within {middling} points.{lost if none else ''}"
-        ),
-        table=_table(grid, place.at).without({"gamma"}),  # losses without any have none
-        caption=f"After {PAPER}, figures 2 and 3(d). Half of the pairs lie within {middling} points"
-        f".{lost if none else ''}",
+        draw=partial(correspondence, grid, place, more),
+        alt=f"Training and validation confidence of each bin over the epochs. {says}"
+        f"{lost if none else ''}",
+        table=table.without({"gamma"}),  # losses without any have none
+        caption=f"After {PAPER}, figures {figures}. {says}{lost if none else ''}",
     )
 
 
-def training_bins_card(history: History, train: str) -> FigureCard | None:
-    """Return C_train, one of TRAIN_CONFIDENCES, C_val and A_val by bin of a training, or None."""
-    bins = validation_history(history, train)
-    if bins is None:
-        return None
+def _with(table: Table, column: Column, values: Float) -> Table:
+    """Return a table of bins with one more column."""
+    rows = zip(table.rows, values, strict=True)
+    return Table((*table.columns, column), tuple((*row, _cell(value)) for row, value in rows))
+
+
+def training_bins_cards(
+    history: History, own: bool, other: tuple[History, RunMark] | None = None
+) -> tuple[FigureCard, ...]:
+    """Return E_val, and C_train beside C_val, by bin of a training; none where they are not known.
+
+    Training rows are in the bins of validation or in their `own`. The E_val of another training
+    is drawn over the first.
+    """
+    known = validation_history(history)
+    if known is None:
+        return ()
+    bins, of_training = known
     grid, shown = HistoryGrid.of(bins), tuple(range(bins.n_bins))
     place = PanelChoice(shown, at=bins.n_updates - 1, of=-1)
-    return correspondence_card(grid, place, f"C_train {TRAIN_CONFIDENCES[train]}")
+    beside = validation_history(other[0]) if other is not None else None
+    second = None
+    if other is not None and beside is not None:
+        second = SecondHistory(HistoryGrid.of(beside[0]), other[1].colour, other[1].dash)
+    more = TrainingBins(top=of_training["train_top"])
+    of_train = grid
+    if own:
+        more = TrainingBins(edges=(of_training["own_lower"], of_training["own_upper"]))
+        of_train = replace(grid, train_confidence=of_training["train_own"])
+    compared = correspondence_card(of_train, place, more)
+    return tuple(card for card in (errors_card(grid, place, second), compared) if card is not None)
+
+
+def errors_card(grid: HistoryGrid, place: PanelChoice, other: SecondHistory | None) -> FigureCard:
+    """Return E_val, confidence minus accuracy, of each validation bin over the epochs."""
+    epoch, gap = grid.moment(place.at), grid.gap[place.at]
+    ends = ", ".join(f"bin {b + 1} {points(float(gap[b]), signed=True)}" for b in place.bins)
+    ece = points(mean_gap(grid, place.at))
+    beside = "" if other is None else " The coloured dashes are the training compared with."
+    return FigureCard(
+        key="bin_errors",
+        title="Calibration error by bin",
+        explanation=f"validation, {grid.n_bins} bins of equal mass; E_val = C_val − A_val; right: "
+        f"points after epoch {epoch}",
+        draw=partial(calibration_errors, grid, place, other),
+        alt=f"Calibration error E_val and edges of {grid.n_bins} bins over the epochs, with a line "
+        f"at zero. Points after epoch {epoch}: {ends}.{beside}",
+        table=_table(grid, place.at).without({"gamma"}),
+        caption=f"After {PAPER}, figures 1(b) and 7. After epoch {epoch} the bins are off by {ece} "
+        f"points on average.{beside}",
+    )
 
 
 SAME = 1e-6  # gammas and gaps nearer than this are the same

@@ -16,7 +16,7 @@ from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
 from core.library.manifest import BINS, HISTORY, VALIDATION
 from core.predictions import Task
-from core.screens.gamma.view import TRAIN_CONFIDENCES, training_bins_card
+from core.screens.gamma.view import TRAINING_BINS, training_bins_cards
 from core.screens.kit.records import FigureCard, Sentence
 from core.screens.kit.text import short
 from core.screens.train import view as views
@@ -185,18 +185,19 @@ def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
         _panels(views.cards(views.MORE + views.PARTS, runs))
         _panels(distribution_cards(runs[0].history))
         # How the confidence of training and validation agree, by bin, of any loss
-        train = state.choice("trained", list(TRAIN_CONFIDENCES), "train")
-        card = training_bins_card(runs[0].history, train)
-        if card is not None:
-            st.selectbox(
-                "Training confidence",
-                list(TRAIN_CONFIDENCES),
-                key="widget.trained",
-                format_func=TRAIN_CONFIDENCES.__getitem__,
-                on_change=state.pick,
-                args=("trained", "train"),
-                width=300,
-            )
+        bins = state.choice("trained", list(TRAINING_BINS), "shared")
+        other = (runs[1].history, views.run_marks(runs)[1]) if len(runs) > 1 else None
+        for card in training_bins_cards(run.history, bins == "own", other):
+            if card.key == "gamma_train":
+                st.selectbox(
+                    "Training images in bins",
+                    list(TRAINING_BINS),
+                    key="widget.trained",
+                    format_func=TRAINING_BINS.__getitem__,
+                    on_change=state.pick,
+                    args=("trained", "shared"),
+                    width=300,
+                )
             widgets.figure(card)
         if job.run:
             _learned(job.run)

@@ -254,7 +254,7 @@ def test_bins_by_hand_of_any_loss(monkeypatch):
     by_hand = {
         "lower": (0.5, 0.75), "upper": (0.75, 0.9), "count": (2, 2), "confidence": (0.65, 0.85),
         "accuracy": (0.5, 1.0), "train": (1.375 / 3, 1.0), "train_top": (0.5625, 0.875),
-        "train_own": (0.375, 0.8125),
+        "train_own": (0.375, 0.8125), "own_lower": (0.25, 0.625), "own_upper": (0.5, 1.0),
     }  # fmt: skip
     for name, values in by_hand.items():
         for b, value in enumerate(values):
@@ -265,7 +265,7 @@ def test_bins_by_hand_of_any_loss(monkeypatch):
 def test_bins_of_any_loss_are_those_that_adafocal_looks_at(trainer):
     _, folder, _ = trainer(loss=ADAFOCAL, epochs=3)
     history, bins = from_events(folder.lines())
-    found = distributions.validation_history(history, "train")
+    found, _ = distributions.validation_history(history)
     for name in {*COLUMNS} - {"gamma"}:
         np.testing.assert_allclose(getattr(found, name), getattr(bins, name), rtol=1e-12)
 
@@ -276,7 +276,7 @@ def test_bins_that_begin_with_a_resume_keep_the_number_of_their_epoch():
     values = [value for value in (*parts.values(), 0.625) for _ in range(15)]
     epochs = np.array([0, 1, *[2] * len(names)])
     history = History(epochs, ("val_nll", "val_nll", *names), np.array([0.5, 0.5, *values]))
-    found = distributions.validation_history(history, "train")
+    found, _ = distributions.validation_history(history)
     assert (set(found.epoch.tolist()), set(found.trained.tolist())) == ({2}, {3.0})
 
 

@@ -14,6 +14,8 @@ from core.screens.gamma.figures import (
     HistoryGrid,
     PanelChoice,
     SecondHistory,
+    TrainingBins,
+    calibration_errors,
     correspondence,
     heatmaps,
     root,
@@ -219,9 +221,39 @@ def test_panels_ring_every_turn_even_where_lines_are_thinned():
 
 def test_no_training_row_is_a_gap_and_not_zero():
     train = [[0.4], [np.nan], [0.6]]
-    figure = correspondence(table(np.ones((3, 1)), train=train), PanelChoice((0,), 0, 0), LIGHT)
+    rows, place = table(np.ones((3, 1)), train=train), PanelChoice((0,), 0, 0)
+    figure = correspondence(rows, place, TrainingBins(), LIGHT)
     np.testing.assert_allclose(figure.data[0].y, np.float32([0.4, np.nan, 0.6, np.nan]))
     assert figure.data[1].marker.symbol == "star"
+
+
+def test_errors_by_bin_stand_over_a_line_at_zero_and_the_edges():
+    gap = [[0.25, -0.1], [0.125, 0.0]]
+    other = SecondHistory(table(np.zeros((2, 2)), gap=[[0.5, 0.0], [0.0, 0.0]]), 3, "dash")
+    place = PanelChoice((0, 1), 1, -1)
+    figure = calibration_errors(table(np.zeros((2, 2)), gap=gap), place, other, LIGHT)
+    _, _, error, zero, second = (drawn(figure, "y")[i] for i in (0, 1, 2, 3, -1))
+    np.testing.assert_allclose(error.y, np.float32([25, 12.5, np.nan, -10, 0, np.nan]))
+    np.testing.assert_allclose(zero.y, np.float32([0, 0, np.nan, 0, 0, np.nan]))
+    np.testing.assert_allclose(second.y, np.float32([50, 0, np.nan, 0, 0, np.nan]))
+    assert figure.layout.yaxis.ticktext == ("−50", "0", "+50")
+    (band,) = drawn(figure, "y2")
+    np.testing.assert_allclose(band.y[:5], np.float32([0.5, 0.5, 0, 0, np.nan]))
+    assert [note.text for note in figure.layout.annotations][1::2] == ["12.5", "0.0"]
+
+
+def test_answers_lie_under_the_true_class_and_own_bins_over_those_of_validation():
+    rows, place = table(np.zeros((2, 1)), train=[[0.5], [0.75]]), PanelChoice((0,), 1, -1)
+    both = correspondence(rows, place, TrainingBins(top=np.array([[0.625], [0.875]])), LIGHT)
+    assert [line.name for line in both.data[:2]] == ["C_train, answer", "C_train"]
+    np.testing.assert_allclose(both.data[0].y, np.float32([0.625, 0.875, np.nan]))
+    edges = np.array([[0.25], [0.125]]), np.array([[0.75], [0.5]])
+    validation, lower, upper = drawn(
+        correspondence(rows, place, TrainingBins(edges=edges), LIGHT), "y2"
+    )
+    np.testing.assert_allclose(validation.y[:4], np.float32([1, 1, 0, 0]))
+    np.testing.assert_allclose(lower.y, np.float32([0.25, 0.125, np.nan]))
+    np.testing.assert_allclose(upper.y, np.float32([0.75, 0.5, np.nan]))
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
@@ -231,7 +263,8 @@ def test_one_epoch_and_one_bin_draw(theme):
     for figure in (
         heatmaps(one, TERMS, theme),
         small_multiples(one, place, None, theme),
-        correspondence(one, place, theme),
+        correspondence(one, place, TrainingBins(), theme),
+        calibration_errors(one, place, None, theme),
     ):
         assert figure.to_json()
 

@@ -22,7 +22,7 @@ from core.screens.gamma.view import (
     difference,
     gamma_view,
     panels_of,
-    training_bins_card,
+    training_bins_cards,
     whole_table,
 )
 from core.screens.gamma.words import (
@@ -332,16 +332,33 @@ def test_a_file_of_updates_every_second_epoch_is_read_as_it_was():
 
 def test_bins_of_a_loss_without_gammas_are_drawn_without_them():
     parts = {"lower": 0.0, "upper": 1.0, "count": 4.0, "confidence": 0.75, "accuracy": 0.5}
-    metrics = [f"val_bins.{b}.{name}" for name in (*parts, "train_top") for b in range(15)]
-    values = [value for value in (*parts.values(), 0.625) for _ in range(15)]
-    history = History(np.zeros(90, np.int64), tuple(metrics), np.array(values))
-    card = training_bins_card(history, "train_top")
-    assert card.explanation.startswith("solid: C_train of the answer")
+    of_training = {"train": 0.625, "train_top": 0.75, "train_own": 0.5}
+    edges = {"own_lower": 0.25, "own_upper": 0.75}
+
+    def of(parts):
+        names = [f"val_bins.{b}.{name}" for name in parts for b in range(15)]
+        values = [value for value in parts.values() for _ in range(15)]
+        return History(np.zeros(len(names), np.int64), tuple(names), np.array(values))
+
+    errors, card = training_bins_cards(of(parts | of_training | edges), own=False)
+    assert "bin 1 +25.0, bin 2 +25.0" in errors.alt
+    assert "off by 25.0 points on average" in errors.caption
+    assert errors.table.rows[14][:8] == (1, 15, 0.0, 1.0, 4, 0.75, 0.5, 0.25)
+    assert "Half of the pairs lie within 12.5 points" in card.alt
+    assert "within 12.5 points in half of the bins, within 12.5 in all" in card.alt
     assert "gamma" not in [column.key for column in card.table.columns]
-    assert card.table.rows[14] == (1, 15, 0.0, 1.0, 4, 0.75, 0.5, 0.25, 0.625)
-    assert len(card.draw(LIGHT).data) == 3
-    assert training_bins_card(history, "train") is None  # none of the rows that were trained on
-    assert training_bins_card(History(np.zeros(0, np.int64), (), np.zeros(0)), "train") is None
+    assert card.table.rows[14] == (1, 15, 0.0, 1.0, 4, 0.75, 0.5, 0.25, 0.625, 0.75)
+    assert len(card.draw(LIGHT).data) == 4
+
+    _, card = training_bins_cards(of(parts | of_training | edges), own=True)
+    assert "Half of the edges lie within 25.0 points" in card.alt
+    assert card.table.rows[0][8:] == (0.5, 0.25, 0.75)
+    older = training_bins_cards(of(parts | of_training), own=True)[1]
+    assert "edges" not in older.alt  # trainings from before they were kept
+    assert len(older.draw(LIGHT).data) == 6
+    cards = training_bins_cards(of(parts), own=False)  # none of the rows that were trained on
+    assert [card.key for card in cards] == ["bin_errors"]
+    assert training_bins_cards(of({}), own=False) == ()
 
 
 def test_thinned_maps_say_so():
