@@ -6,7 +6,7 @@ from core.screens.compare.view import FEW, compare_view, plain_view
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import Phrase, Sentence
 from pages.ui import frame, html_macros, picked_runs, state, widgets
-from pages.ui.compare import cache, choices, figures
+from pages.ui.compare import choices, figures, studies
 
 frame.begin("pages/compare.py")
 with frame.caught():
@@ -29,14 +29,14 @@ with frame.caught():
         controls = st.container(horizontal=True, vertical_alignment="bottom", key="controls")
         with controls:
             splits = choices.splits(runs)
-        comparison, audited = None, cache.compared(runs, splits)
+        comparison, audited = None, studies.compared(runs, splits)
         if audited is not None:
             with controls:
                 metric, reference = choices.ranking(runs, audited)
                 if choices.two_classes(runs):
-                    audited = cache.with_benefit(runs, splits, audited, choices.threshold())
+                    audited = studies.with_benefit(runs, splits, audited, choices.threshold())
                 search = choices.search(runs)
-            comparison = cache.ranked(runs, splits, audited, reference)
+            comparison = studies.ranked(runs, splits, audited, reference)
         if audited is None or comparison is None:
             with top:
                 widgets.sentence(Sentence((Phrase(f"Analysing {len(runs)} runs."),)))

@@ -9,7 +9,7 @@ from core.screens.kit.records import Phrase, Sentence
 from core.screens.posthoc.view import plain_view, posthoc_view
 from core.studies.posthoc import NONE
 from pages.ui import drafts, frame, selected_run, state, widgets
-from pages.ui.posthoc import cache, choices, figures
+from pages.ui.posthoc import choices, figures, studies
 
 frame.begin("pages/posthoc.py")
 with frame.caught():
@@ -26,17 +26,17 @@ with frame.caught():
         objective, search = choices.fit_settings(task)
         actions = st.container(horizontal=True, width="content", key="posthoc.actions")
     place = st.container()
-    none = cache.uncalibrated(run, row_choice, objective)
+    none = studies.uncalibrated(run, row_choice, objective)
     with place:
         methods = choices.methods(task, none)
     if none is None:
         with top:
             widgets.sentence(Sentence((Phrase(f"Analysing “{run.name}”."),)))
     else:
-        results = cache.evaluated(run, row_choice, methods, objective, search)
+        results = studies.evaluated(run, row_choice, methods, objective, search)
         fits = [result.fit for result in results.values() if result.fit]
         judged = {method: result.judged for method, result in results.items() if result.judged}
-        rows = cache.parts(run, row_choice)
+        rows = studies.parts(run, row_choice)
         named = NamedRun(run.id, run.name, rows.test_name, run.file_digest)
         view = (plain_view if state.plain() else posthoc_view)(
             named, rows, fits, {NONE: none} | judged

@@ -6,7 +6,7 @@ from core.screens.published.lines import numbers
 from core.screens.published.view import published_view
 from core.screens.published.words import PLAIN, TECHNICAL
 from pages.ui import frame, html_macros, state, visitor, widgets
-from pages.ui.published import cache, choices, reproduce
+from pages.ui.published import choices, reproduce, studies
 
 frame.begin("pages/published.py")
 with frame.caught():
@@ -20,8 +20,8 @@ with frame.caught():
         runs = choices.beside(filters)
     with figure:
         drawn = [row for row in shown if row.posthoc in words.posthoc]
-        own = cache.own_runs(runs, filters.metric, drawn)
-    view = published_view(filters, words, own, cache.trained(shown))
+        own = studies.own_runs(runs, filters.metric, drawn)
+    view = published_view(filters, words, own, studies.trained(shown))
     if view is None:
         with top:
             widgets.eyebrow("Published")

@@ -9,7 +9,7 @@ from core.library import StoredSplit
 from core.library.index import RunRow
 from core.predictions import Predictions, RowStats, Task
 from pages.ui import session, visitor
-from pages.ui.caching import released_when_idle
+from pages.ui.caching import Results, results
 from pages.ui.visitor import open_library
 
 HEADLINES = ("accuracy", "nll", "brier", "ece", "aurc", "auroc", "auprc")
@@ -155,18 +155,13 @@ def adopt_row_stats(run: Run, split: str, rows: RowStats | None) -> None:
 
 
 def _library_split(run: Run, split: str, *, checked: bool) -> Predictions:
-    return _library_predictions(run.id, split, run.digest(split), _checked=checked)
+    def load() -> Predictions:
+        with st.spinner("Loading the run"):
+            return open_library().load(run.id, split, checked=checked)
 
-
-@st.cache_resource(max_entries=8, show_spinner="Loading the run")
-def _library_predictions(
-    run_id: str, split: str, digest: str, *, _checked: bool = True
-) -> Predictions:
-    del digest  # part of the key only: a run that was replaced is loaded again
-    return open_library().load(run_id, split, checked=_checked)
-
-
-released_when_idle(_library_predictions.clear)
+    kept: Results[tuple[str, str, str], Predictions]
+    kept = results("predictions", draft=False, most=8, large=True)
+    return kept.computed((run.id, split, run.digest(split)), load)  # one replaced is loaded again
 
 
 def rows(**query: object) -> list[RunRow]:

@@ -14,6 +14,7 @@ from core.screens.kit.records import FigureCard
 from core.screens.theory.claims import Claim
 from core.screens.theory.view import written
 from pages.ui import controls, state, widgets
+from pages.ui.caching import cached
 
 PARTS = {
     "map": "The map",
@@ -142,7 +143,7 @@ def glossary() -> None:
     st.markdown(f"## {sections}\n## Metrics\n\n| metric | meaning |\n|---|---|\n{metrics}")
 
 
-@st.cache_resource(max_entries=1, show_spinner="Searching the closest temperatures")
+@cached(1, spinner="Searching the closest temperatures")
 def sweeps() -> dict[int, Sweep]:
     """Search once for all gammas; nothing the user sets changes it."""
     return {n_classes: sweep(n_classes) for n_classes in GRIDS}

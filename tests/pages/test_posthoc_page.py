@@ -23,8 +23,7 @@ from core.studies import posthoc, temperatures
 from core.studies.posthoc import cut, fit, judge, parts
 from core.studies.precomputed import keep_studies
 from pages.ui import audits, compute, selected_run, task
-from pages.ui.posthoc import cache as cache_posthoc
-from pages.ui.posthoc import figures
+from pages.ui.posthoc import figures, studies
 from tests import hostile_cases as made
 from tests.pages.seen import html, opened, until
 
@@ -114,14 +113,14 @@ def test_a_run_that_was_studied_opens_as_it_is_computed_and_computes_nothing(
         evaluated.append(arguments)
         return posthoc.evaluate_splits(*arguments)
 
-    monkeypatch.setattr(cache_posthoc, "posthoc", replaced(posthoc, evaluate_splits=evaluate))
+    monkeypatch.setattr(studies, "posthoc", replaced(posthoc, evaluate_splits=evaluate))
     computed = html(page(run=run))
     assert len(evaluated) == 4
     keep_studies(Library(home, SAMPLES), run)
     st.cache_resource.clear()
     with monkeypatch.context() as without:
-        without.setattr(cache_posthoc, "temperature_map", None)
-        without.setattr(cache_posthoc, "temperature_curve", None)
+        without.setattr(studies, "temperature_map", None)
+        without.setattr(studies, "temperature_curve", None)
         assert html(page(run=run)) == computed
     assert len(evaluated) == 4
     assert html(page(run=run, seed="5")) != computed  # of another cut nothing is kept
@@ -277,8 +276,8 @@ def test_many_fits_that_take_long_say_their_cost_before_they_begin(page, keep, m
         begun.extend(step.key[1] for step in steps)
         return {}
 
-    monkeypatch.setattr(cache_posthoc, "computed", computed)
-    monkeypatch.setattr(cache_posthoc, "uncalibrated", lambda *_: judge(rows(60, 1), None))
+    monkeypatch.setattr(studies, "computed", computed)
+    monkeypatch.setattr(studies, "uncalibrated", lambda *_: judge(rows(60, 1), None))
     test = page(run=run, methods="ts,focal_map,focal_ts,vector,isotonic")
     assert begun == []
     assert any("5 fits on 120 rows of" in one.value for one in test.markdown)

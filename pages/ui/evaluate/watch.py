@@ -24,6 +24,7 @@ from core.screens.evaluate.trial import trial
 from core.screens.kit.records import Sentence
 from core.training.submission import NO_FOLDER
 from pages.ui import frame, inference, site, state, visitor, weights_source, widgets
+from pages.ui.caching import cached
 from pages.ui.evaluate import state as form
 from pages.ui.jobs import watch as job_watch
 from pages.ui.jobs.watch import WatchedJob
@@ -71,7 +72,7 @@ def _lines(job: Job) -> tuple[SplitResult, ...]:
         return ()
 
 
-@st.cache_data(max_entries=1_024, show_spinner="Computing intervals")
+@cached(1_024, spinner="Computing intervals")
 def _line(run_id: str, split: str, role: str, digest: str) -> SplitResult:
     del digest  # part of the key only: a run that was replaced is read again
     return evaluation.line(split, role, open_library().load(run_id, split))

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Literal
 
-import streamlit as st
-
 from core.errors import LibraryError
 from core.histories import BinHistory
 from core.library.history import from_events
@@ -18,9 +16,10 @@ from core.screens.gamma.rule import HistoryRule, Rule, learned, replay_cells, re
 from core.screens.gamma.view import PLAIN, TECHNICAL, AtEpoch, GammaDynamics
 from core.screens.gamma.view import at_epochs as epochs_of
 from pages.ui import cache, visitor
-from pages.ui.caching import results
+from pages.ui.caching import cached, results
 from pages.ui.compute import step
 from pages.ui.escape import esc
+from pages.ui.jobs import cache as cache_train
 from pages.ui.visitor import open_jobs, open_library
 
 LISTED = 500  # newest runs that are looked through; a link reaches all
@@ -71,7 +70,7 @@ class HistorySource:
         return self.name + LABELS.get(self.kind, "")
 
 
-@st.cache_data(max_entries=4096, show_spinner=False)
+@cached(4096)
 def _keeps(run_id: str, created: str) -> tuple[bool, bool]:
     """Return whether a run keeps gammas, and validation logits."""
     del created  # part of the key only: a run of the same id made later is another one
@@ -138,7 +137,7 @@ def stored(source: HistorySource) -> GammaDynamics:
     return replace(_stored(source.id, source.created), name=source.name)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Loading the history")
+@cached(16, spinner="Loading the history")
 def _stored(run_id: str, created: str) -> GammaDynamics:
     del created
     library = open_library()
@@ -152,18 +151,14 @@ def written(source: HistorySource) -> GammaDynamics | None:
 
     Read again only when its events have grown.
     """
-    path = open_jobs().folder(source.id).path / "events.jsonl"
-    try:
-        state = path.stat()
-    except FileNotFoundError:
-        return None
-    history = _written(source.id, str(path), state.st_size, state.st_mtime_ns)
+    at = cache_train.recorded(source.id)
+    history = None if at is None else _written(source.id, at)
     return None if history is None else replace(history, name=source.name)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _written(job_id: str, path: str, size: int, changed_ns: int) -> GammaDynamics | None:
-    del path, size, changed_ns  # part of the key only
+@cached(16)
+def _written(job_id: str, at: cache_train.Recorded) -> GammaDynamics | None:
+    del at  # part of the key only
     jobs = open_jobs()
     _, bins = from_events(jobs.folder(job_id).lines())
     config = jobs.config(job_id)

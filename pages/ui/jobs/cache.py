@@ -12,9 +12,11 @@ from core.jobs.devices import devices as find_devices
 from core.library.history import from_events
 from core.models import names
 from core.training.estimate import Speed
-from pages.ui.caching import Results, results
+from pages.ui.caching import Results, cached, results
 from pages.ui.task import BackgroundTask, in_process
 from pages.ui.visitor import open_jobs, open_library
+
+Recorded = tuple[str, int, int]  # a file, its bytes, and when it was written last
 
 NETWORKS: Final = BackgroundTask(
     "networks",
@@ -30,19 +32,25 @@ def devices() -> tuple[Device, ...]:
     return find_devices()
 
 
-def history_of_job(job_id: str) -> History:
-    """Return what is recorded of a job so far; read again only when its events have grown."""
+def recorded(job_id: str) -> Recorded | None:
+    """Return what tells events of a job from those that it had before; None before the first."""
     path = open_jobs().folder(job_id).path / "events.jsonl"
     try:
         state = path.stat()
     except OSError:
-        return from_events([])[0]
-    return _history_of_job(job_id, state.st_size, state.st_mtime_ns)
+        return None
+    return str(path), state.st_size, state.st_mtime_ns
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _history_of_job(job_id: str, size: int, changed_ns: int) -> History:
-    del size, changed_ns  # part of the key only
+def history_of_job(job_id: str) -> History:
+    """Return what is recorded of a job so far; read again only when its events have grown."""
+    at = recorded(job_id)
+    return from_events([])[0] if at is None else _history_of_job(job_id, at)
+
+
+@cached(32)
+def _history_of_job(job_id: str, at: Recorded) -> History:
+    del at  # part of the key only
     return from_events(open_jobs().folder(job_id).lines())[0]
 
 
@@ -55,7 +63,7 @@ def history_of_run(run_id: str) -> History | None:
         return None
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@cached(64)
 def _history_of_run(run_id: str) -> History:
     return open_library().history(run_id)
 

@@ -55,9 +55,8 @@ from pages.ui import (
 from pages.ui.compute import computed
 from pages.ui.escape import esc
 from pages.ui.live_slider import Dragged, MovedFigure, columns
-from pages.ui.posthoc import cache as cache_posthoc
-from pages.ui.posthoc import choices
-from pages.ui.posthoc.cache import method_step
+from pages.ui.posthoc import choices, studies
+from pages.ui.posthoc.studies import method_step
 from pages.ui.task import BackgroundTask, Work, in_process
 from pages.ui.visitor import open_library
 
@@ -265,7 +264,7 @@ def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
             widgets.caption(f"{run.name}: {scaled.fit.refusal if scaled.fit else ''}.")
         else:
             judged[run] = row_choice
-    calibrations = cache_posthoc.innate_calibrations(judged, begin=len(known) == len(steps))
+    calibrations = studies.innate_calibrations(judged, begin=len(known) == len(steps))
     if not calibrations:
         return
     badges = dict(zip(runs, marks([run.id for run in runs]), strict=True))
@@ -309,14 +308,14 @@ def temperature_handle(run: cache.Run, row_choice: RowChoice, fits: Sequence[Fit
         None,
     )
     given = run, row_choice, fitted[0] if fitted else None, focal
-    plain = cache_posthoc.walk(*given)
+    plain = studies.walk(*given)
     temperatures = [step.temperature for step in plain.steps]
     default = next(iter(plain.marks.values()), 1.0)
     temperature = live_slider.chosen("t", temperatures, default)
-    by_gamma = cache_posthoc.gammas(run, row_choice, focal, temperature)
+    by_gamma = studies.gammas(run, row_choice, focal, temperature)
     gammas = [step.gamma for step in by_gamma.steps]
     gamma = live_slider.chosen("g", gammas, 0.0)
-    by_temperature = plain if gamma == 0.0 else cache_posthoc.walk(*given, gamma)
+    by_temperature = plain if gamma == 0.0 else studies.walk(*given, gamma)
     at = by_gamma.steps[gammas.index(gamma)]
     named = NamedRun(run.id, run.name, row_choice.test, run.file_digest)
     with st.container(horizontal=True, gap="medium", key="walk"):
@@ -352,7 +351,7 @@ def temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: Ta
     """
     place = st.container()
     others, more = ([], None) if task is Task.MULTILABEL else picker(run, task)
-    runs = {run: row_choice} | {curve_run: cache_posthoc.first(curve_run) for curve_run in others}
+    runs = {run: row_choice} | {curve_run: studies.first(curve_run) for curve_run in others}
     both = place.expander(
         "Temperature and γ together",
         key="posthoc.map",
@@ -364,9 +363,9 @@ def temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: Ta
             with both:
                 label = choices.label(run) if task is Task.MULTILABEL else 0
                 left, right = st.columns(2, gap="medium")
-                line = cache_posthoc.curve(run, row_choice, objective, label)
+                line = studies.curve(run, row_choice, objective, label)
                 with left:
-                    area = cache_posthoc.landscape(run, row_choice, objective, label)
+                    area = studies.landscape(run, row_choice, objective, label)
                     test, fit_on = row_choice.test, row_choice.fit_on
                     part = f"part of {test}" if fit_on == CUT else fit_on
                     named = NamedRun(run.id, run.name, part, run.file_digest)
@@ -374,7 +373,7 @@ def temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: Ta
                     widgets.figure(views.landscape_card(area.landscape, line, rows, named))
                 with right:
                     lines = [
-                        (other.name, mark, cache_posthoc.curve(other, choice, objective, label))
+                        (other.name, mark, studies.curve(other, choice, objective, label))
                         for (other, choice), mark in zip(
                             runs.items(), marks([r.id for r in runs]), strict=True
                         )

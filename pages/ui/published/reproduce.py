@@ -22,7 +22,7 @@ from core.training.submission import BERT_BASE, check_folder, printed_settings, 
 from pages.ui import cache as runs
 from pages.ui import frame, site, visitor, widgets
 from pages.ui.jobs import launcher, queue, speed
-from pages.ui.published import cache
+from pages.ui.published import studies
 from pages.ui.visitor import open_jobs
 
 PRINTED = "As printed"
@@ -61,7 +61,7 @@ def draw(filters: Filters) -> None:
             return
         # The table in its own layout, with what was trained here: with other settings than the
         # paper's the runs of these, which do not reproduce it
-        numbers_here, ids = cache.repeated(rows, own)
+        numbers_here, ids = studies.repeated(rows, own)
         for run_id in ids:
             visitor.note(run_id)
         table = reproduced_table(rows, numbers_here)
