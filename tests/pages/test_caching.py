@@ -6,10 +6,11 @@ from threading import Event
 
 from streamlit.testing.v1 import AppTest
 
+from core.library import StoredSplit
 from core.predictions import Task
 from pages.ui.cache import Run
 from pages.ui.caching import Results
-from pages.ui.compute import Rows
+from pages.ui.compute import HEAVY_CELLS, Computation, Rows, step
 
 
 @dataclass(frozen=True)
@@ -90,24 +91,55 @@ def test_what_is_computed_from_a_draft_is_seen_by_its_session_alone():
     assert seen("two") == {True: None, False: "one"}
 
 
-def test_rows_are_told_by_run_split_and_digest_whatever_the_run_is_called():
-    run = Run(
-        id="a",
-        name="name",
-        kind="upload",
-        splits=("test",),
-        split="test",
-        digests=("d1",),
-        lengths=(2,),
-        task=Task.MULTICLASS,
-        file_digest="f",
-        class_names=("cat", "dog"),
-        notices=(),
-    )
-    rows = Rows(run, "test")
-    assert rows == Rows(replace(run, name="other"), "test")
-    for change in ({"id": "b"}, {"digests": ("d2",)}):
-        assert Rows(replace(run, **change), "test") != rows
+RUN = Run(
+    id="a",
+    name="name",
+    kind="upload",
+    splits=("val", "test"),
+    split="test",
+    digests=("d1", "d2"),
+    lengths=(3, 2),
+    task=Task.MULTICLASS,
+    file_digest="f",
+    class_names=("cat", "dog"),
+    notices=(),
+)
+
+
+def test_a_step_is_told_by_its_function_rows_and_settings_whatever_the_run_is_called():
+    def of(run: Run, setting: int = 1) -> Computation:
+        return step(divmod, Rows(run, "test"), setting, words=run.name)
+
+    assert of(RUN) == of(replace(RUN, name="other"))
+    others = [replace(RUN, id="b"), replace(RUN, digests=("d1", "d3"))]
+    assert len({of(RUN), of(RUN, 2), *map(of, others)}) == 4
+    assert step(len, Rows(RUN, "test"), 1, words="") != of(RUN)
+    assert Rows(RUN, "val") != Rows(RUN, "test")
+
+
+def test_a_step_belongs_to_the_session_of_its_draft_wherever_that_stands():
+    both = tuple(Rows(RUN, split) for split in RUN.splits)
+    draft = replace(RUN, id="own", kind="draft")
+    assert not step(len, *both, both, words="").draft
+    assert step(len, *both, Rows(draft, "test"), words="").draft
+    mixed = step(len, (*both, Rows(draft, "test")), words="")
+    assert mixed.draft
+    assert mixed.key[:2] == ("a", "own")  # what goes with a draft is found by its id
+
+
+def test_a_process_is_given_where_rows_lie_and_several_by_split():
+    both = tuple(Rows(RUN, split) for split in RUN.splits)
+    heavy = step(len, both[1], both, "nll", heavy=True, words="")
+    places = [StoredSplit("a", "val", 6), StoredSplit("a", "test", 4)]
+    assert heavy.arguments() == (places[1], {"val": places[0], "test": places[1]}, "nll")
+
+
+def test_many_scores_are_heavy():
+    many = replace(RUN, lengths=(HEAVY_CELLS // 4, HEAVY_CELLS // 4))
+    one, other = Rows(many, "val"), Rows(many, "test")
+    assert not step(len, (one, other), words="").heavy
+    assert step(len, (one, other, Rows(RUN, "val")), words="").heavy
+    assert not step(len, one, heavy=False, words="").heavy
 
 
 def test_what_is_wanted_at_the_same_time_is_computed_once():
