@@ -258,6 +258,18 @@ def settings() -> tuple[PublishedSetting, ...]:
         return tuple(PublishedSetting(**line) for line in csv.DictReader(lines))
 
 
+def n_seeds(row: PublishedNumber) -> int:
+    """Return how many seeds a paper averages a number over; 1 where it does not say."""
+    table = f"table {row.table}"
+    for setting in settings():
+        of_row = setting.paper == row.paper and setting.model in (ALL, row.model)
+        stated = setting.setting == "seeds" and setting.value.isdecimal()
+        # Stated of one table, it holds for no other
+        if of_row and stated and ("table" not in setting.source or setting.source.endswith(table)):
+            return int(setting.value)
+    return 1
+
+
 @cache
 def rows() -> tuple[PublishedNumber, ...]:
     """Return every row of the file that comes with the program."""

@@ -23,6 +23,7 @@ from core.datasets.stream import StreamedSplit, pictures_digest, resized_picture
 from core.errors import Notice
 from core.library import home
 from core.predictions import Task
+from core.progress import stage
 
 
 def remembered(
@@ -169,18 +170,26 @@ def from_files(
     first = decode(root, pictures[0].name)
     size: Size = (first.shape[1], first.shape[2])
     if max(size) <= MAX_SIDE and first.nbytes * len(pictures) <= MAX_BYTES:
-        files = (root / picture.name for picture in pictures)
-        sparing = request.sparing and common_size(files) == size
-        pixels = remembered(root, pictures, size, sparing=sparing)
+        pixels = remembered(root, pictures, size, sparing=request.sparing)
+        if pixels is None and request.sparing:
+            with stage("Reading the sizes of pictures", 0.0, 1.0, len(pictures)):
+                alike = common_size(root / picture.name for picture in pictures) == size
+            if alike:
+                sized = replace(request, size=size)
+                return _streamed(rows, root, pictures, sized, own_size=True)
+            pixels = remembered(root, pictures, size)
         if pixels is not None:
             return in_memory(rows, pixels, names_of(pictures))
-        if sparing:
-            return _streamed(rows, root, pictures, replace(request, size=size))
     return _streamed(rows, root, pictures, replace(request, size=request.size or size))
 
 
 def _streamed(
-    rows: DatasetRows, root: Path, pictures: Sequence[PictureFile], request: DatasetRequest
+    rows: DatasetRows,
+    root: Path,
+    pictures: Sequence[PictureFile],
+    request: DatasetRequest,
+    *,
+    own_size: bool = False,
 ) -> SplitDataset:
     """Return a data set whose images stay in their files."""
     size = request.size
@@ -193,6 +202,7 @@ def _streamed(
             root=root,
             size=size,
             scaling=request.scaling,
+            own_size=own_size,
             kept=kept,
             places=chosen,
         )

@@ -80,6 +80,7 @@ def common_size(files: Iterable[Path]) -> Size | None:
     common = None
     try:
         for file in files:
+            advance(1)
             with Image.open(file, formats=list(FORMATS)) as picture:
                 size = picture.height, picture.width
                 if size[0] != size[1] and picture.getexif().get(ExifTags.Base.Orientation, 1) > 4:

@@ -26,6 +26,7 @@ from core.datasets.folders import folder
 from core.datasets.listing import ROOT_REMEDY, existing_root, subfolders
 from core.datasets.pictures import FORMATS, Pixels, common_size
 from core.datasets.splits import held_out
+from core.datasets.stream import StreamedSplit
 from core.errors import Notice, Refused, about
 from core.library import home
 from core.readers.pickles import pickled
@@ -146,10 +147,14 @@ def _parquet(root: Path) -> Plain | None:
                 cells = np.array(table[label].to_pylist())
                 labels += cells.astype(np.int64, casting="safe").tolist()  # none is missing
                 encoded = [cell["bytes"] for cell in table[image].to_pylist()]
-                about = json.loads((table.schema.metadata or {})[b"huggingface"])
-                names = tuple(about["info"]["features"][label]["names"])
             except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
                 raise _unlike(file.name, f"holds no images with labels ({error})") from error
+            try:
+                about = json.loads((table.schema.metadata or {})[b"huggingface"])
+                names = tuple(about["info"]["features"][label]["names"])
+            except (KeyError, TypeError, ValueError) as error:
+                what = "does not name its classes, as Hugging Face's files do in their metadata"
+                raise _unlike(file.name, what) from error
             for cell in encoded:
                 with Image.open(BytesIO(cell)) as picture:
                     if picture.size != (SIDE, SIDE):
@@ -178,15 +183,20 @@ def _unlike(file: str, what: str) -> Refused:
     return Refused("DATA_ROOT", f"{file} {what}", f"use the published files and {ROOT_REMEDY}")
 
 
-def _changed(kind: CifarClass, root: Path) -> str:
-    """Return which of CIFAR's pickles are not as published; Refused where one is missing."""
+def _changed(kind: CifarClass, root: Path, *, fetched: bool) -> str:
+    """Return which of CIFAR's pickles are not as published.
+
+    Refused where one is missing; none is named where what is missing is `fetched`.
+    """
     from torchvision.datasets.utils import check_integrity  # type: ignore[import-untyped]
 
-    folder = root if root.name == kind.base_folder else root / kind.base_folder
+    folder = root / kind.base_folder
     published = [*kind.train_list, *kind.test_list, [kind.meta["filename"], kind.meta["md5"]]]
     changed = []
     for name, md5 in published if folder.is_dir() else ():
         if not (folder / name).is_file():
+            if fetched:
+                return ""
             raise _unlike(name, f"is missing in {folder}")
         if not check_integrity(folder / name, md5):
             changed.append(name)
@@ -201,6 +211,8 @@ def _pickles(kind: CifarClass, folder: Path) -> Plain:
             if (folder / file).stat().st_size > MOST_BYTES:
                 raise _unlike(file, f"has more than {MOST_BYTES // 2**20} MiB")
             held, _ = pickled.load(memoryview((folder / file).read_bytes()))
+            if isinstance(held, dict):  # saved anew by Python 3 its keys may be bytes
+                held = {_text(key): value for key, value in held.items()}
             if not isinstance(held, dict) or not held.keys() >= {*keys}:
                 raise _unlike(file, f"holds no {' and '.join(keys)}")
             return [pickled.settle(held[key]) for key in keys]
@@ -223,9 +235,14 @@ def _pickles(kind: CifarClass, folder: Path) -> Plain:
         pixels.append(np.concatenate(rows))
     file = kind.meta["filename"]
     (names,) = content(file, kind.meta["key"])
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+    names = list(map(_text, names)) if isinstance(names, list) else [None]
+    if not all(isinstance(name, str) for name in names):
         raise _unlike(file, "holds no names of classes")
     return pixels, _within(np.array(labels, np.int64), tuple(names), folder), tuple(names)
+
+
+def _text(value: object) -> object:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) -> SplitDataset:
@@ -241,7 +258,10 @@ def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) ->
             n = data.split.n
             _check_published(name, [n["train"] + n["val"], n["test"]], data.class_names, root)
             rows = (*data.train.row_ids, *data.val.row_ids, *data.test.row_ids)
-            if data.size != (SIDE, SIDE) or not isinstance(data.train, ResidentSplit):
+            known = isinstance(data.train, ResidentSplit) or (
+                isinstance(data.train, StreamedSplit) and data.train.own_size
+            )
+            if data.size != (SIDE, SIDE) or not known:
                 for row in sorted(rows):  # pictures of another size would be resized
                     size = common_size([root / row])
                     if size is not None and size != (SIDE, SIDE):
@@ -250,9 +270,8 @@ def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) ->
             if any(row.lower().endswith(FORMATS["JPEG"]) for row in rows):
                 return replace(data, notices=(*data.notices, Notice(NoticeCode.REENCODED, LOSSY)))
             return data
-        if root.name == kind.base_folder:
-            root = root.parent
-        changed = _changed(kind, root) if request.changed_files else ""
+        kind, root = _unpacked(kind, root)
+        changed = _changed(kind, root, fetched=request.download) if request.changed_files else ""
         if changed:
             images, targets, names = _pickles(kind, root / kind.base_folder)
             _check_published(name, [*map(len, images)], names, root)
@@ -265,6 +284,13 @@ def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) ->
     pixels = [split.data.transpose(0, 3, 1, 2) for split in (train, test)]
     labels = np.array(train.targets + test.targets, np.int64)
     return _data(name, pixels, labels, tuple(train.classes), request)
+
+
+def _unpacked(kind: CifarClass, root: Path) -> tuple[CifarClass, Path]:
+    """Return a class that reads a folder, and the folder above it, where it holds the pickles."""
+    if root.name != kind.base_folder and not (root / kind.test_list[0][0]).is_file():
+        return kind, root
+    return type(kind.__name__, (kind,), {"base_folder": root.name}), root.parent
 
 
 def _data(
@@ -290,11 +316,13 @@ def _data_root(
     try:
         yield root
     except (OSError, RuntimeError, HTTPException) as error:
-        if request.download:
+        changed = (
+            _changed(*_unpacked(kind, root), fetched=request.download) if kind is not None else ""
+        )
+        if request.download and not changed:
             what = f"{label} is not in {root} and could not be fetched ({error})"
             remedy = f"fetch it yourself and {ROOT_REMEDY}; it holds {layout}"
             raise Refused("DOWNLOAD", what, remedy) from error
-        changed = _changed(kind, root) if kind is not None else ""
         if changed:
             what = f"By their MD5 sums these are not {label}'s published files: {changed}"
             remedy = "use the published files, or read these with changed_files"

@@ -115,6 +115,8 @@ class StreamedSplit(DatasetSplit):
     size : (int, int)
         Height and width of the images yielded.
     scaling : Scaling
+    own_size : bool
+        Whether all pictures have this size themselves, so that none is scaled.
     kept : ResizedPictures or None
         Where resized pictures are kept for the next epoch, the picture of each row at `places`.
     places : (N,) int64, or None
@@ -123,6 +125,7 @@ class StreamedSplit(DatasetSplit):
     root: Path
     size: Size
     scaling: Scaling = STRETCHED
+    own_size: bool = False
     kept: ResizedPictures | None = None
     places: Int | None = None
 

@@ -22,6 +22,7 @@ from core.published import (
     auroc_rows,
     compared,
     definition,
+    n_seeds,
     published,
     rows,
     settings,
@@ -299,6 +300,20 @@ def test_every_hyperparameter_is_that_of_the_transcription():
     with (SHARED / "published" / "hyperparameters.csv").open(newline="") as lines:
         truth = [tuple(line.values()) for line in csv.DictReader(lines)]
     assert [astuple(row) for row in settings()] == truth
+
+
+def test_a_table_has_as_many_seeds_as_its_paper_says():
+    tables = {
+        ("komisarenko2024", "1"): 5,
+        ("adafocal2022", "1"): 5,
+        ("adafocal2022", "3"): 1,  # stated of table 1 alone
+        ("mukhoti2020iclr", "1"): 1,  # not stated
+        ("fcl2024", "1"): 1,
+    }
+    for (paper, table), n in tables.items():
+        rows = published(paper=paper, table=table)
+        assert rows
+        assert {n_seeds(row) for row in rows} == {n}
 
 
 def test_there_are_254_hyperparameters_of_known_papers():

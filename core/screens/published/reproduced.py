@@ -56,9 +56,11 @@ def recipe(config: JsonObject | None) -> tuple[str, int] | None:
     # Wherever word vectors and BERT lie; but vectors that are drawn are others
     text = training.text
     text = replace(text, embeddings=text.embeddings and GLOVE, bert=text.bert and BERT_BASE)
+    # With statistics of the whole batch several devices do what one does
+    devices = 1 if training.sync_batch_norm else training.devices
     plain = replace(
-        training, seed=0, preset=None, device="auto", deterministic=False, compile="auto",
-        test_curves=False, text=text,
+        training, devices=devices, sync_batch_norm=False, seed=0, preset=None, device="auto",
+        deterministic=False, compile="auto", test_curves=False, text=text,
     )  # fmt: skip
     return plain.digest, training.seed
 

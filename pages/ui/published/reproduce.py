@@ -12,7 +12,7 @@ from core.jobs.local import LocalJobs
 from core.jobs.records import Job
 from core.jobs.slurm.request import SlurmRequest
 from core.models.catalogue import MODELS
-from core.published import PAPERS, PublishedNumber, published
+from core.published import PAPERS, PublishedNumber, n_seeds, published
 from core.reports.compare_text import latex_table
 from core.screens.published.lines import Filters, numbers
 from core.screens.published.reproduced import fitted_as, place_of, recipe, reproduced_table
@@ -98,7 +98,9 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
     jobs = open_jobs()
     jobs.tick()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        text = st.text_input("Seeds", "0", key="published.seeds", width=120)
+        n = max(map(n_seeds, rows), default=1)  # another table begins with its own
+        printed_seeds = ", ".join(map(str, range(n)))
+        text = st.text_input("Seeds", printed_seeds, key=f"published.seeds.{n}", width=140)
         network = st.selectbox(
             "Network",
             [PRINTED, *MODELS],
@@ -144,6 +146,8 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
         for path in (*roots.values(), *paths.values()):
             check_folder(path)
         request = launcher.request()
+        if request is not None and request.nodes * request.gpus > 1:
+            own["sync_batch_norm"] = True  # as on the one device of the papers
         configs, left_out = reproductions(rows, seeds(text), own, roots, paths)
     except UsageError as refused:
         frame.refusal(refused)

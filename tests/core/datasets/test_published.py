@@ -7,6 +7,7 @@ their place, so that the comparison itself runs.
 import hashlib
 import json
 import pickle
+import shutil
 import struct
 import tarfile
 from collections.abc import Callable, Iterator
@@ -31,6 +32,7 @@ from core.errors import Refused
 from core.inference.config import EvaluationConfig, WeightsSource
 from core.inference.job import open_data
 from core.inference.preprocessing import Preprocessing
+from core.progress import Part
 from core.training.config import from_json as train_config
 from core.training.job import load_images
 from tests.core.datasets.written import by_name, random_pixels
@@ -241,6 +243,41 @@ def test_a_changed_file_is_not_opened(cifar: Path) -> None:
             load("cifar10", root=cifar, split_seed=0, download=False, changed_files=by_choice)
 
 
+def test_changed_files_where_cifar_is_fetched_to_are_named_and_read(
+    cifar: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CIFAR10, "url", "http://127.0.0.1:9/")
+    (cifar / "cifar-10-batches-py" / "data_batch_2").write_bytes(batch(slice(0, 10)))
+    home.mkdir(exist_ok=True)
+    cifar.rename(home / "data")
+    with pytest.raises(Refused, match="not CIFAR-10's published files: data_batch_2") as excinfo:
+        load("cifar10", root=None, split_seed=0)
+    assert excinfo.value.code == "CHECKSUM"
+    data = load("cifar10", root=None, split_seed=0, changed_files=True)
+    assert [notice.code for notice in data.notices] == ["CHANGED_FILES"]
+    (home / "data" / "cifar-10-batches-py" / "data_batch_3").unlink()
+    for by_choice in (False, True):  # half unpacked, it is fetched again
+        with pytest.raises(Refused, match="could not be fetched"):
+            load("cifar10", root=None, split_seed=0, changed_files=by_choice)
+
+
+def test_batches_that_were_saved_anew_with_keys_of_bytes_are_read(cifar: Path) -> None:
+    published = load("cifar10", root=cifar, split_seed=0, download=False)
+    for path in (cifar / "cifar-10-batches-py").iterdir():
+        path.write_bytes(pickle.dumps(pickle.loads(path.read_bytes(), encoding="bytes")))
+    data = load("cifar10", root=cifar, split_seed=0, download=False, changed_files=True)
+    assert (data.digest, data.class_names) == (published.digest, published.class_names)
+
+
+def test_parquet_files_without_names_of_classes_say_so(tmp_path: Path) -> None:
+    parquet(tmp_path)
+    for path in tmp_path.glob("*/*.parquet"):
+        pq.write_table(pq.read_table(path).replace_schema_metadata({}), path)
+    with pytest.raises(Refused, match="does not name its classes") as excinfo:
+        load("cifar10", root=tmp_path, split_seed=0, download=False)
+    assert excinfo.value.what.startswith("train-00000-of-00001.parquet")
+
+
 def test_changed_files_are_read_by_choice_and_named(cifar: Path) -> None:
     published = load("cifar10", root=cifar, split_seed=0, download=False, changed_files=True)
     folder = cifar / "cifar-10-batches-py"
@@ -315,7 +352,7 @@ def parquet(root: Path) -> None:
         pq.write_table(table, root / "plain_text" / f"{part}-00000-of-00001.parquet")
 
 
-@pytest.mark.parametrize("form", [binary, parquet, "inside"])
+@pytest.mark.parametrize("form", [binary, parquet, "inside", "renamed"])
 def test_other_forms_hold_the_same_images(
     form: Callable[[Path], None] | str, cifar: Path, tmp_path: Path
 ) -> None:
@@ -323,6 +360,8 @@ def test_other_forms_hold_the_same_images(
     root.mkdir()
     if isinstance(form, str):
         root = cifar / "cifar-10-batches-py"
+        if form == "renamed":
+            root = Path(shutil.copytree(root, tmp_path / "mine"))
     else:
         form(root)
     data = load("cifar10", root=root, split_seed=0, download=False)
@@ -413,6 +452,31 @@ def test_pictures_by_class_are_looked_at_in_all_parts(side: int, tmp_path: Path)
     else:
         with pytest.raises(Refused, match="has 32 x 31 pixels, not 32 x 32"):
             load("cifar10", root=tmp_path, split_seed=0, download=False, size=(32, 32))
+
+
+def test_pictures_that_are_not_needed_have_only_their_heads_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for row, label in enumerate(LABELS):
+        folder = tmp_path / ("train" if row < 50 else "test") / NAMES[label]
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(PIXELS[row].transpose(1, 2, 0)).save(folder / f"{row}.png")
+    for name in NAMES:
+        (tmp_path / "test" / name).mkdir(exist_ok=True)
+    opened: list[Path] = []
+    real = Image.open
+
+    def counted(file: Path, **options: object) -> Image.Image:
+        opened.append(file)
+        return real(file, **options)
+
+    monkeypatch.setattr(Image, "open", counted)
+    shares: list[float] = []
+    monkeypatch.setattr(Part, "listener", lambda share, _words: shares.append(share))
+    data = load("cifar10", root=tmp_path, split_seed=0, download=False, sparing=True)
+    assert data.size == (32, 32)
+    assert len(opened) == 61  # the first is decoded too
+    assert shares[-1] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("sparing", [False, True])

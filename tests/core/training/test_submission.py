@@ -249,6 +249,20 @@ def test_a_sweep_meets_every_seed_and_names_its_values():
     assert len({c.digest for c in found}) == len({c.name for c in found}) == 12
 
 
+@pytest.mark.parametrize(
+    ("optimiser", "setting", "what"),
+    [
+        ("adam", "momentum", "is a setting of SGD, and these go by Adam"),
+        ("sgd", "vectors_lr", "is a setting of trainings of texts by Adagrad, and these go by SGD"),
+    ],
+)
+def test_a_setting_that_the_optimiser_does_not_read_is_not_swept(optimiser, setting, what):
+    config = from_json(FIRST | {"loss": {"name": "ce"}, "optimizer": {"name": optimiser}})
+    values = sweep(f"optimizer.{setting} = 0.1, 0.2", "ce")
+    with pytest.raises(UsageError, match=f"optimizer.{setting} {what}"):
+        trainings(config, "", [], (0,), values)
+
+
 def test_a_swept_setting_is_in_an_automatic_name_once():
     focal = from_json(FIRST | {"loss": {"name": "focal", "gamma": 1.0}})
     for named in ("", focal.name):  # of the page, and of the command

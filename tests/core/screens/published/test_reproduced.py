@@ -123,10 +123,12 @@ def test_only_runs_of_the_papers_recipe_repeat_it_one_a_seed():
         "one epoch": focal | {"seed": 3, "epochs": 1},
         "few images": focal | {"seed": 4, "n_train": 500},
         "not augmented": focal | {"seed": 5, "augment": False},
+        "two GPUs": focal | {"seed": 7, "devices": 2, "sync_batch_norm": True},
+        "statistics a GPU": focal | {"seed": 8, "devices": 2},
         "another gamma": focal | {"seed": 6, "loss": {"name": "focal", "gamma": 2.0}},
     }
     recipes = {name: recipe(from_json(config).to_json()) for name, config in configs.items()}
-    assert repetitions(ROWS, recipes)[FOCAL] == ("newest", "seed 1", "own values")
+    assert repetitions(ROWS, recipes)[FOCAL] == ("newest", "seed 1", "own values", "two GPUs")
     assert repetitions(ROWS, recipes, {"epochs": 1})[FOCAL] == ("one epoch",)
     assert recipe(None) is None
     assert recipe({"data": "cifar10", "weights": {"run": "older"}}) is None
