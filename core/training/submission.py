@@ -140,18 +140,17 @@ def trainings(
     Raises
     ------
     UsageError
-        SETTING: too many, a setting that the optimiser does not read, or a loss that does not fit
-        the data.
+        SETTING: too many, what the optimiser does not read, or a loss that does not fit the data.
     """
-    reads = {"momentum": base.optimizer.name == "sgd"}
-    reads["vectors_lr"] = base.of_texts and base.optimizer.name == "adagrad"
+    of_vectors = base.of_texts and base.optimizer.name == "adagrad"
+    reads = {"momentum": base.optimizer.name == "sgd", "vectors_lr": of_vectors}
     for key in values or {}:
-        section, _, setting = key.partition(".")
-        if section == "optimizer" and not reads.get(setting, True):
+        setting = key.removeprefix("optimizer.")
+        if not reads.get(setting, True):
             label = fields_of(OptimizerConfig)["name"].choices[base.optimizer.name]
             of = "trainings of texts by Adagrad" if setting == "vectors_lr" else "SGD"
-            what = f"{key} is a setting of {of}, and these go by {label}"
-            raise UsageError("SETTING", what, "leave it out")
+            text = f"{key} is a setting of {of}, and these go by {label}"
+            raise UsageError("SETTING", text, "leave it out")
     losses = [base.loss, *({"name": other} for other in dict.fromkeys(others))]
     of_all = {key: v for key, v in (values or {}).items() if key.startswith("optimizer.")}
     n_first, n_other = (math.prod(map(len, v.values())) for v in (values or {}, of_all))
