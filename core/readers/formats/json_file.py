@@ -18,8 +18,8 @@ from core.readers.formats.contents import Contents, FileBytes, text_array
 from core.readers.formats.encoding import decode
 from core.readers.formats.scored_lists import records_in, spread
 from core.readers.formats.tree import columns_of, contents_of, contents_of_cells
+from core.readers.predictions.options import ReadChoice, undecided
 from core.readers.predictions.parts import counted, listed
-from core.readers.predictions.questions import ReadChoice, undecided
 from core.readers.predictions.roles import refuse_bin_history
 
 Row = Mapping[str, object]

@@ -31,8 +31,8 @@ from core.readers.pickles.torch_file import (
     read_torch,
     weights_refusal,
 )
+from core.readers.predictions.options import ReadChoice, undecided
 from core.readers.predictions.parts import counted, listed
-from core.readers.predictions.questions import ReadChoice, undecided
 
 WORKBOOK: Final = "xl/workbook.xml"
 WORKBOOK_LINKS: Final = "xl/_rels/workbook.xml.rels"

@@ -6,8 +6,8 @@ from typing import Final
 
 from core.errors import Refused
 from core.readers.formats.encoding import is_number
+from core.readers.predictions.options import ReadChoice, undecided
 from core.readers.predictions.parts import listed
-from core.readers.predictions.questions import ReadChoice, undecided
 from core.readers.predictions.roles import SPLITS, words_of
 
 Row = Mapping[str, object]

@@ -32,8 +32,8 @@ from core.readers.formats.contents import (
     text_array,
 )
 from core.readers.predictions.names import counts_up
+from core.readers.predictions.options import ReadChoice, undecided
 from core.readers.predictions.parts import counted, listed
-from core.readers.predictions.questions import ReadChoice, undecided
 from core.readers.predictions.roles import (
     CLASS_WORDS,
     METRICS,

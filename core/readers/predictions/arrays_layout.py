@@ -10,7 +10,7 @@ from core.predictions import ScoreKind
 from core.readers.formats.contents import Contents, Entry, id_text, is_binary, is_text
 from core.readers.predictions.groups import chosen_roles
 from core.readers.predictions.names import stated_word
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.options import Question, ReadChoice, ReadOptions, undecided
 from core.readers.predictions.parts import (
     DEFAULT_SPLIT,
     FileLayout,
@@ -19,7 +19,6 @@ from core.readers.predictions.parts import (
     label_like,
     listed,
 )
-from core.readers.predictions.questions import Question, ReadChoice, undecided
 from core.readers.predictions.roles import (
     MARGINS,
     NamedEntry,

@@ -1,7 +1,7 @@
 """Rows that belong together, and rows that count several times: which column says so.
 
 A column of the scores or of the labels, a column of a table of its own, which is joined by the
-names of the rows, or these names themselves.
+names of the rows, or these names themselves. What only seems to say so is offered, never chosen.
 """
 
 import re
@@ -15,11 +15,13 @@ import numpy.typing as npt
 
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
+from core.predictions import GROUP_NOUNS as BELONG
 from core.predictions import NO_DATE, Dates, Groups, Members, Votes, Weights
 from core.readers.formats.contents import Contents, Entry, id_text, is_text, text_array
 from core.readers.predictions.join import cut_alike, row_names
-from core.readers.predictions.options import ID_STEM, ReadOptions, split_names
+from core.readers.predictions.options import ID_STEM, ReadChoice, ReadOptions, split_names
 from core.readers.predictions.parts import SplitArrays, ambiguous, counted, listed
+from core.readers.predictions.result import Inspection
 from core.readers.predictions.roles import (
     DATE_NAME,
     GROUP_NAME,
@@ -349,3 +351,169 @@ def _partners(option: str, own: Entry, ids: Entry, column: Entry) -> Entry:
         raise _refusal(option, what, "add them, or check the columns that name the rows")
     rows: Entry = np.array([at[name] for name in row_ids])
     return rows
+
+
+NAMING: Final = {"id", "ids", "no", "nr", "num", "number", "uid", "key", "code", "name", "index"}
+WEIGHTS: Final = (
+    {"weight"}, {"weights"}, {"sample", "weight"}, {"sample", "weights"}, {"sampling", "weight"},
+    {"freq"}, {"frequency"}, {"count", "weight"},
+)  # fmt: skip
+FREE: Final = {str(role) for role in (Role.UNUSED, Role.ASIDE, Role.IDS, Role.GROUP, Role.INDEX)}
+HEAD: Final = 10_000  # names looked at to tell whether their beginnings repeat
+FEWEST: Final = 10  # beginnings of names: fewer are kinds of rows
+DATE: Final = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./-]\d\d?[./-](\d{4}|\d\d)\b")
+TOO_NARROW: Final = ", or intervals are too narrow where they are alike"
+ROWS: Final = {"names", "cases", "studies", "series", "images", "films", "documents"}
+
+
+@dataclass(frozen=True)
+class GroupOffer:
+    """A column that may be chosen as that of the groups.
+
+    Attributes
+    ----------
+    key : str
+        What `--group` takes.
+    groups : Groups
+        Those of the part that is audited.
+    noun : str
+        What they are, in the plural.
+    names_rows : bool
+        Whether it is the column that names the rows.
+    """
+
+    key: str
+    groups: Groups
+    noun: str
+    names_rows: bool = False
+
+    @property
+    def meant(self) -> bool:
+        """Whether rows repeat on purpose; names of rows may also have been copied by mistake."""
+        return not self.names_rows or self.noun not in ROWS
+
+    @property
+    def command(self) -> str:
+        """What picks it on the command line."""
+        return ReadChoice("", {"group": self.key}).command
+
+
+def _group_offers(
+    part: SplitArrays, added: LabelAndTableFiles, roles: dict[str, str], n_classes: int
+) -> tuple[GroupOffer, ...]:
+    """Return the columns that may say which rows of a part belong together."""
+    alone = LabelAndTableFiles(added.labels)
+    # Columns with a telling name, those of patients before those of sites.
+    free = {n for n in part.contents.entries if roles.get(n, str(Role.UNUSED)) in FREE}
+    names = [*free] if alone.labels is None else [*free, *alone.labels.entries]
+    order = list(BELONG)
+    named = [(order.index(word), name, word) for name in names if (word := _word(name))]
+    offers_made = []
+    for _, name, word in sorted(named):
+        if part.contents.table:
+            key = name
+        else:
+            # A key that names an array in every part: test_patient is patient there.
+            words = words_of(name)
+            inside = [other for other in words if other not in SPLITS]
+            several = len(inside) < len(words) and part.split in SPLITS.values()
+            key = "_".join(inside) if several else name
+        offer = _offer(key, BELONG[word], part, alone)
+        if offer is not None:
+            offers_made.append(replace(offer, names_rows=roles.get(name) == str(Role.IDS)))
+    ids = [name for name, role in roles.items() if role == str(Role.IDS)]
+    if part.ids is not None and part.contents.table and len(ids) == 1 and not _word(ids[0]):
+        # The column that names the rows, whatever it is called.
+        offer = _offer(ids[0], "names", part, alone)
+        offers_made += [] if offer is None else [replace(offer, names_rows=True)]
+    # Names that repeat but for their last number, unless they are days: months are no groups.
+    head = np.empty(0, object) if part.ids is None else part.ids[:HEAD]
+    texts = [str(name).strip() for name in head.tolist()]
+    cut, bare = stems(head).tolist(), [name.rpartition(".")[0] or name for name in texts]
+    numbered = sum(stem != name for stem, name in zip(cut, bare, strict=True))
+    repeat = numbered * 2 >= len(head) > len(set(cut))
+    if repeat and not all(DATE.match(name) for name in texts):
+        offer = _offer(ID_STEM, "groups", part, alone)
+        if offer is not None and offer.groups.count > max(FEWEST - 1, 2 * n_classes):
+            offers_made.append(offer)
+    return tuple({offer.key: offer for offer in offers_made}.values())
+
+
+def _offer(key: str, noun: str, part: SplitArrays, added: LabelAndTableFiles) -> GroupOffer | None:
+    """Return the offer of a column whose values repeat, each row having one."""
+    try:
+        grouped, _ = attach_groups(part, added, ReadOptions(group=key))
+    except Refused:
+        return None
+    groups = grouped.groups
+    if groups is None or groups.of_row.size != len(part.scores):
+        return None
+    return GroupOffer(key, groups, noun) if groups.count < groups.of_row.size else None
+
+
+def _word(name: str) -> str:
+    """Return what a column's name says that rows belong to; nothing where it says anything else."""
+    words = [word for word in words_of(name) if word not in NAMING and word not in SPLITS]
+    word = words[0].removesuffix("id") if len(words) == 1 and not name.startswith(SETS) else ""
+    singular = word.removesuffix("s")
+    return word if word in BELONG else singular if singular in BELONG else ""
+
+
+def with_offers(
+    inspection: Inspection,
+    part: SplitArrays,
+    added: LabelAndTableFiles,
+    roles: dict[str, str],
+    n_classes: int,
+) -> tuple[Inspection, tuple[GroupOffer, ...], list[Notice]]:
+    """Return an inspection with what may be chosen as groups and weights, and what to say of it.
+
+    `roles` say what each entry of the scores is used for. `n_classes` are those of which a row has
+    one, as so many beginnings of names may be the classes; 0 where it may have several labels.
+    """
+    offers, tables, notices = _group_offers(part, added, roles, n_classes), added.tables, []
+    meant = [offer for offer in offers if offer.meant]
+    belonging = ""
+    if meant and part.groups is None:
+        by_stem, key = meant[0].key == ID_STEM, meant[0].key
+        names = "row names suggest" if by_stem else f"the column {key} suggests"
+        belonging = f"{names} {meant[0].groups.count:,} {meant[0].noun}"
+        commands = " or ".join(offer.command for offer in meant[:3])
+        text = f"{belonging}; group their rows with {commands}{TOO_NARROW}"
+        notices.append(Notice(NoticeCode.GROUPS_OFFERED, text))
+    groups = tuple(offer.key for offer in offers)
+    if GROUP in tables:  # columns whose values come again
+        flat = {n: e.tolist() for n, e in tables[GROUP].entries.items() if e.ndim == 1}
+        groups = tuple(n for n, cells in flat.items() if 1 < len(set(cells)) < len(cells))
+    if WEIGHT in tables:
+        # What cannot be a weight is offered, too: choosing it says in which row and why.
+        weights = [n for n, e in tables[WEIGHT].entries.items() if e.ndim == 1 and _like_weights(e)]
+    else:
+        entries = {**part.contents.entries, **(added.labels.entries if added.labels else {})}
+        called = {n: e for n, e in entries.items() if set(words_of(n)) in WEIGHTS and e.ndim == 1}
+        numbers = {n: e.astype(np.float64) for n, e in called.items() if not is_text(e)}
+        weights = [n for n, e in numbers.items() if np.all(np.isfinite(e) & (e >= 0.0)) and e.any()]
+    for option, columns, why in (
+        (GROUP, groups, "each column has one value throughout, or another in every row"),
+        (WEIGHT, weights, "no column holds numbers other than those of its lines"),
+    ):
+        if option in tables and not columns:
+            text = f"nothing of the table of {option}s can be chosen: {why}"
+            notices.append(Notice(NoticeCode.TABLE_UNFIT, text))
+    return (
+        replace(
+            inspection, belonging=belonging, group_columns=groups, weight_columns=tuple(weights)
+        ),
+        offers,
+        notices,
+    )
+
+
+def _like_weights(entry: Entry) -> bool:
+    """Whether a column holds numbers, in most cells at least, but those that number its lines."""
+    if is_text(entry):
+        head = [str(cell).strip() for cell in entry[:HEAD].tolist()]
+        return 2 * sum(cell.replace(".", "", 1).isdecimal() for cell in head) > len(head)
+    first = float(entry[0]) if entry.size else 0.0
+    lines = np.arange(entry.size) + first
+    return first not in {0.0, 1.0} or entry.size < 2 or bool(np.any(entry != lines))

@@ -7,11 +7,10 @@ import numpy as np
 from core.errors import Refused
 from core.predictions import ScoreKind
 from core.readers.formats.contents import Contents, Entry, is_text, stacked
-from core.readers.predictions.kinds import KindVerdict
+from core.readers.predictions.kinds import KindVerdict, survey
 from core.readers.predictions.parts import counted
 from core.readers.predictions.result import ArrayUse, Inspection, Reading
 from core.readers.predictions.roles import Role, name_entry
-from core.readers.predictions.score_range import survey
 from core.readers.predictions.stated_confidence import worded
 from core.readers.predictions.validate import JudgedSplit, SettledSplit, answers
 

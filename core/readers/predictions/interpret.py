@@ -18,25 +18,25 @@ from core.readers.formats.contents import Contents, FileBytes, is_binary, is_tex
 from core.readers.formats.parse import read_contents
 from core.readers.formats.shards import Shards, read_shards
 from core.readers.predictions.arrays_layout import lay_out_arrays
-from core.readers.predictions.group_candidates import (
-    GroupOffer,
-    belonging,
-    candidate_notices,
-    repeating_columns,
-    unfit_columns,
-    weight_candidates,
-    weight_columns,
-)
-from core.readers.predictions.group_candidates import offers as find_offers
 from core.readers.predictions.groups import (
+    GroupOffer,
     LabelAndTableFiles,
     attach_dates,
     attach_groups,
+    with_offers,
     without_chosen,
 )
 from core.readers.predictions.inspect import describe, inspect
 from core.readers.predictions.join import attach_labels
-from core.readers.predictions.options import PairMeaning, ReadOptions, Units
+from core.readers.predictions.options import (
+    OpenQuestion,
+    PairMeaning,
+    Question,
+    ReadChoice,
+    ReadOptions,
+    Units,
+    undecided,
+)
 from core.readers.predictions.parts import FileLayout, SplitArrays, counted, listed
 from core.readers.predictions.plausibility import (
     ask_one_hot,
@@ -48,7 +48,6 @@ from core.readers.predictions.plausibility import (
     turned_question,
     twice_question,
 )
-from core.readers.predictions.questions import OpenQuestion, Question, ReadChoice, undecided
 from core.readers.predictions.result import (
     Inspection,
     NeedsChoice,
@@ -343,16 +342,8 @@ def _interpret(
     verdict = ready.verdict
     inspection = inspect(contents, layout.roles, chosen, verdict, describe(prepared, verdict))
     n_classes = 0 if ready.task is Task.MULTILABEL else len(ready.class_names)
-    offers = find_offers(ready.prepared.part, added, layout.roles, n_classes)
-    inspection = replace(
-        inspection,
-        belonging=belonging(offers, chosen.part),
-        group_columns=repeating_columns(added.tables["group"])
-        if "group" in added.tables
-        else tuple(offer.key for offer in offers),
-        weight_columns=weight_candidates(added.tables["weight"])
-        if "weight" in added.tables
-        else weight_columns(contents, others),
+    inspection, offers, offered = with_offers(
+        inspection, chosen.part, added, layout.roles, n_classes
     )
     several = len(prepared) > 1
     notices = [*contents.notices, *layout.notices]
@@ -369,14 +360,7 @@ def _interpret(
         text = f"the file holds {names}; {split} is audited unless another is named"
         notices.append(Notice(NoticeCode.SPLIT_CHOSEN, text))
     splits, of_repeats = repeated(splits, offers)
-    notices += [
-        *dated,
-        *left_out,
-        *of_repeats,
-        *candidate_notices(offers, chosen.part),
-        *unfit_columns("group", inspection.group_columns, added),
-        *unfit_columns("weight", inspection.weight_columns, added),
-    ]
+    notices += [*dated, *left_out, *of_repeats, *offered]
     recipe = _recipe(options, verdict.kind, parts[0], contents, others, several=several)
     return InterpretedFile(splits, tuple(dict.fromkeys(notices)), inspection, recipe)
 

@@ -18,9 +18,14 @@ from core.readers.predictions.names import (
     folded,
     meanings,
 )
-from core.readers.predictions.options import Uncertain, classes_text
+from core.readers.predictions.options import (
+    Question,
+    ReadChoice,
+    Uncertain,
+    classes_text,
+    undecided,
+)
 from core.readers.predictions.parts import listed
-from core.readers.predictions.questions import Question, ReadChoice, undecided
 from core.readers.predictions.roles import polarity, truths
 
 RowName = Callable[[int], str]

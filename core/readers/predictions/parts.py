@@ -7,7 +7,7 @@ import numpy as np
 from core.errors import Notice, Refused
 from core.predictions import Dates, Groups, Members, ScoreKind, Votes, Weights
 from core.readers.formats.contents import Contents, Entry
-from core.readers.predictions.questions import Question
+from core.readers.predictions.options import Question
 
 DEFAULT_SPLIT = "test"  # a lone part is what results are reported on
 

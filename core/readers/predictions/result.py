@@ -7,8 +7,7 @@ from typing import Any
 
 from core.errors import Notice, Refused
 from core.predictions import Predictions, ScoreKind
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.questions import OpenQuestion, Question
+from core.readers.predictions.options import OpenQuestion, Question, ReadOptions
 
 SPLITS = ("train", "val", "test")
 SPLIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)

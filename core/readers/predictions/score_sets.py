@@ -9,8 +9,7 @@ import numpy.typing as npt
 from core.arrays import Float, log_sigmoid, log_softmax, row_chunks
 from core.predictions import ScoreKind
 from core.readers.formats.contents import Entry
-from core.readers.predictions.options import join_names
-from core.readers.predictions.questions import ReadChoice, undecided
+from core.readers.predictions.options import ReadChoice, join_names, undecided
 
 AGREE = 2e-3  # how far probabilities that were printed to few digits lie from those of the logits
 

@@ -12,9 +12,8 @@ from core.readers.formats.cells import MISSING
 from core.readers.formats.contents import Contents, Entry, id_text, is_text, text_array
 from core.readers.formats.encoding import is_number
 from core.readers.predictions.names import aligned, class_at, folded, meanings, stated_word
-from core.readers.predictions.options import split_names
+from core.readers.predictions.options import Question, ReadChoice, split_names, undecided
 from core.readers.predictions.parts import SplitArrays, counted, listed
-from core.readers.predictions.questions import Question, ReadChoice, undecided
 from core.readers.predictions.roles import CONFIDENCE, words_of
 
 RIGHT, WRONG, ANOTHER, NO_ANSWER = "right", "wrong", "(another answer)", "(no answer)"

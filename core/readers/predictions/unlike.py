@@ -9,9 +9,8 @@ from core.errors import Refused
 from core.readers.formats.contents import Contents, id_text, is_text, is_whole
 from core.readers.formats.encoding import is_number
 from core.readers.predictions.inspect import HEAD
-from core.readers.predictions.options import join_names
+from core.readers.predictions.options import Question, ReadChoice, join_names
 from core.readers.predictions.parts import listed
-from core.readers.predictions.questions import Question, ReadChoice
 from core.readers.predictions.roles import METRICS, QUALITY, SCORES, Role, name_entry, words_of
 from core.readers.predictions.stated_confidence import is_unit_list, worded
 

@@ -14,11 +14,13 @@ from core.readers.predictions.kinds import WORDS as UNIT_WORDS
 from core.readers.predictions.kinds import (
     KindEvidence,
     KindVerdict,
+    Survey,
     converted,
     could_be_bytes,
     decide,
     kinds_in,
     log_units,
+    survey,
 )
 from core.readers.predictions.labels import (
     ANY_CLASS,
@@ -30,11 +32,17 @@ from core.readers.predictions.labels import (
     with_gaps,
 )
 from core.readers.predictions.names import aligned, event_name, folded
-from core.readers.predictions.options import AnswersPerRow, ReadOptions, Uncertain, Units
+from core.readers.predictions.options import (
+    AnswersPerRow,
+    Question,
+    ReadChoice,
+    ReadOptions,
+    Uncertain,
+    Units,
+    undecided,
+)
 from core.readers.predictions.parts import SplitArrays, counted, listed
-from core.readers.predictions.questions import Question, ReadChoice, undecided
 from core.readers.predictions.roles import polarity, words_of
-from core.readers.predictions.score_range import Survey, survey
 from core.readers.predictions.stated_confidence import ANOTHER, NO_ANSWER
 
 WIDE = 4  # times as many labels as rows: more likely the other way round

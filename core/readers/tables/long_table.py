@@ -19,9 +19,8 @@ from core.readers.formats.contents import (
     is_whole,
     text_array,
 )
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.options import ReadChoice, ReadOptions, undecided
 from core.readers.predictions.parts import ambiguous, counted, listed
-from core.readers.predictions.questions import ReadChoice, undecided
 from core.readers.predictions.roles import CLASS_WORDS, LABELS, Role, name_entry, words_of
 
 CATEGORIES: Final = {"category", "categories"}  # of questions, as often as of answers

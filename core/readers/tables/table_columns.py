@@ -10,9 +10,8 @@ from core.errors import Notice
 from core.readers.formats.cells import NUMBERS, is_broken, words_in
 from core.readers.formats.contents import Contents, Entry, is_text, is_whole
 from core.readers.predictions.groups import chosen_roles
-from core.readers.predictions.options import ReadOptions, split_names
+from core.readers.predictions.options import Question, ReadOptions, split_names
 from core.readers.predictions.parts import ambiguous, listed
-from core.readers.predictions.questions import Question
 from core.readers.predictions.roles import (
     CLASS_WORDS,
     IDS,

@@ -13,9 +13,8 @@ from core.readers.formats.cells import MISSING, words_in
 from core.readers.formats.contents import Contents, Entry, id_text, is_text, text_array
 from core.readers.formats.encoding import is_number
 from core.readers.predictions.names import folded
-from core.readers.predictions.options import ReadOptions, join_names
+from core.readers.predictions.options import ReadChoice, ReadOptions, join_names, undecided
 from core.readers.predictions.parts import DEFAULT_SPLIT, FileLayout, SplitArrays, listed
-from core.readers.predictions.questions import ReadChoice, undecided
 from core.readers.predictions.result import SPLIT_NAME
 from core.readers.predictions.roles import SPLITS, Role, correctness
 from core.readers.predictions.stated_confidence import is_unit_list

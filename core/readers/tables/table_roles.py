@@ -17,9 +17,8 @@ from core.readers.predictions.names import (
     folded,
     without_score_word,
 )
-from core.readers.predictions.options import join_names
+from core.readers.predictions.options import ReadChoice, join_names, undecided
 from core.readers.predictions.parts import ambiguous, counted, listed
-from core.readers.predictions.questions import ReadChoice, undecided
 from core.readers.predictions.roles import (
     CONFIDENCE,
     INDEX_NAMES,

@@ -24,9 +24,8 @@ from core.readers.predictions.names import (
     with_shared_start,
     without_shared_end,
 )
-from core.readers.predictions.options import Units, join_names
+from core.readers.predictions.options import ReadChoice, Units, join_names, undecided
 from core.readers.predictions.parts import SplitArrays, ambiguous, listed
-from core.readers.predictions.questions import ReadChoice, undecided
 from core.readers.predictions.roles import MARGINS, Role, correctness, name_entry, words_of
 from core.readers.predictions.score_sets import is_summary, key_of, logits_of_two, model_groups
 from core.readers.predictions.stated_confidence import (
