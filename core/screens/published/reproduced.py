@@ -1,4 +1,4 @@
-"""A paper's table with what was trained here beside each printed cell."""
+"""A paper's table with what was trained here under each printed row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from core.errors import UsageError
 from core.fields import JsonObject
 from core.metrics.records import Score
 from core.published import IN_HUNDREDTHS, PAPERS, PublishedNumber, definition, protocol
-from core.screens.kit.numbers import MISSING
+from core.screens.kit.numbers import MINUS, MISSING
 from core.screens.kit.records import Column, Table
 from core.screens.published.words import (
     DATA,
@@ -97,15 +97,14 @@ def printed(row: PublishedNumber) -> str:
             std /= 100.0
         decimals = len(text.partition(".")[2])
         text += f" ± {std:.{decimals}f}"
-    fitted = [f"T = {row.temperature}"] if row.temperature else []
-    fitted += [f"γ = {row.gamma_ev}"] if row.gamma_ev else []
-    return f"{text} ({', '.join(fitted)})" if fitted else text
+    return f"{text} ({row.temperature})" if row.temperature else text
 
 
 def trained(runs: Sequence[OwnNumbers | None], row: PublishedNumber) -> str:
     """Return mean and sample deviation of runs, one a seed, in the decimals of print.
 
-    Where there is none, why.
+    Where print has T in brackets, so has this: the mean of T, but γ of every seed, since their mean
+    was not tried. Where there is no number, why.
     """
     scores: list[Score] = []
     fits: list[FittedScore] = []
@@ -123,13 +122,14 @@ def trained(runs: Sequence[OwnNumbers | None], row: PublishedNumber) -> str:
     text = f"{mean(values):.{decimals}f}"
     if len(values) > 1:
         text += f" ± {stdev(values):.{decimals}f}"
-    n, m = len(values), len(runs)
-    temperatures = [fit.temperature for fit in fits if fit.temperature is not None]
-    gammas = [fit.gamma for fit in fits if fit.gamma is not None]
-    notes = [f"T = {mean(temperatures):.2f}"] if temperatures else []
-    notes += [f"γ = {mean(gammas):.2f}"] if gammas else []
-    notes.append(f"n = {n}" if n == m else f"{n} of {m} seeds")
-    return f"{text} ({', '.join(notes)})"
+    n, m, notes = len(values), len(runs), list[str]()
+    if row.temperature:
+        temperatures = [fit.temperature for fit in fits if fit.temperature is not None]
+        gammas = sorted(fit.gamma for fit in fits if fit.gamma is not None)
+        notes += [f"{mean(temperatures):.2f}"] if temperatures else []
+        notes += [f"γ = {', '.join(f'{g:g}' for g in gammas)}".replace("-", MINUS)] * bool(gammas)
+    notes += [f"{n} of {m} seeds"] * (n < m)
+    return f"{text} ({'; '.join(notes)})" if notes else text
 
 
 def corrected(rows: Sequence[PublishedNumber]) -> list[PublishedNumber]:
@@ -159,23 +159,44 @@ def fitted_as(rows: Sequence[PublishedNumber]) -> str:
 
 
 def reproduced_table(rows: Sequence[PublishedNumber], own: Repeated) -> Table:
-    """Return rows by data, network and loss; for each number of print a column here beside it.
+    """Return a table of print, and under each of its rows what was trained here, if anything was.
 
-    The rows are of one table; `own` are the runs that were trained as a place was.
+    A loss has a second row, of its γ, where focal temperature was fitted. As trained and after
+    another calibrator are columns. `own` are the runs that were trained as a place was.
     """
-    kinds = list(dict.fromkeys((row.metric, row.posthoc, row.ood_dataset) for row in rows))
+    # Focal temperature is temperature with a γ: rows of print, of one column
+    kinds = list(dict.fromkeys((row.metric, _column(row), row.ood_dataset) for row in rows))
+    several = len({posthoc for _, posthoc, _ in kinds}) > 1
     columns = [Column("data", "Data"), Column("network", "Network"), Column("loss", "Loss")]
+    columns.append(Column("source", "Source"))
     for metric, posthoc, ood in kinds:
-        head = f"{metric_label(metric)}{f', {ood}' if ood else ''}, {POSTHOC[posthoc].head.lower()}"
-        key = f"{metric}.{posthoc}{f'.{ood}' if ood else ''}"
-        columns += [Column(f"{key}.{by}", f"{head}: {by}") for by in ("paper", "here")]
+        head = f"{metric_label(metric)}{f', {ood}' if ood else ''}"
+        head += f", {POSTHOC[posthoc].head.lower()}" if several else ""
+        columns.append(Column(f"{metric}.{posthoc}{f'.{ood}' if ood else ''}", head))
     lines = []
-    for place, of_place in groupby(sorted(rows, key=order), key=place_of):
-        by_kind = {(row.metric, row.posthoc, row.ood_dataset): row for row in of_place}
-        line = [DATA[place[0]], NETWORKS[place[1]], METHODS[place[2]]]
+    by_line = groupby(
+        sorted(rows, key=lambda row: (*order(row), row.posthoc == "focal_ts")),
+        key=lambda row: (place_of(row), row.posthoc == "focal_ts"),
+    )
+    for (place, focal), of_line in by_line:
+        by_kind = {(row.metric, _column(row), row.ood_dataset): row for row in of_line}
+        names = [DATA[place[0]], NETWORKS[place[1]]]
+        gamma = next(iter(by_kind.values())).gamma_ev.replace("-", MINUS)
+        losses = (f"+ γ = {gamma}", "+ γ") if focal else [METHODS[place[2]]] * 2
+        paper, here = [*names, losses[0], "paper"], [*names, losses[1]]
+        runs = {kind: own.get((place, kind[0]), ()) for kind in kinds}
+        n = max(map(len, runs.values()))
+        here.append(f"here, n = {n}")
         for kind in kinds:
             row = by_kind.get(kind)
-            known = own.get((place, kind[0]), ())
-            line += [MISSING, MISSING] if row is None else [printed(row), trained(known, row)]
-        lines.append(tuple(line))
+            paper.append(MISSING if row is None else printed(row))
+            here.append(MISSING if row is None else trained(runs[kind], row))
+        lines += [tuple(paper), tuple(here)] if n else [tuple(paper)]
+    if len({line[1] for line in lines}) == 1:  # as in print: a network that all rows share
+        del columns[1]
+        lines = [(line[0], *line[2:]) for line in lines]
     return Table(tuple(columns), tuple(lines))
+
+
+def _column(row: PublishedNumber) -> str:
+    return "ts" if row.posthoc == "focal_ts" else row.posthoc

@@ -67,7 +67,8 @@ def draw(filters: Filters) -> None:
         table = reproduced_table(rows, numbers_here)
         widgets.table(table, key="table.reproduced")
         as_printed = [settings for row in rows if (settings := printed_settings(row))]
-        note = "Mean ± sample deviation over seeds, of runs with the settings of the paper"
+        means = "Here: mean ± sample deviation over seeds, T in brackets. Runs"
+        note = f"{means if ids else 'No run here'} with the settings of the paper"
         if any(recipe(settings | own) != recipe(settings) for settings in as_printed):
             other = [MODELS[own["model"]].label] if "model" in own else []
             if n := own.get("epochs"):

@@ -1,4 +1,4 @@
-"""A paper's table with runs beside each printed cell, by hand."""
+"""A paper's table with runs under each printed row, by hand."""
 
 from dataclasses import replace
 
@@ -49,26 +49,30 @@ def focal_run(value, temperature, gamma):
 
 
 def test_printed_cells_are_those_of_the_paper():
-    assert printed(number("ece_em", "ts")) == "1.48 ± 0.25 (T = 0.77)"
-    assert printed(number("nll", "focal_ts")) == "0.20 ± 0.01 (T = 1.83, γ = 5)"
+    assert printed(number("ece_em", "ts")) == "1.48 ± 0.25 (0.77)"
+    assert printed(number("nll", "focal_ts")) == "0.20 ± 0.01 (1.83)"
     assert printed(number("accuracy", "ts")) == "94.3 ± 0.3"
 
 
 def test_runs_have_mean_and_sample_deviation_with_the_mean_temperature():
     runs = [run(0.010, 0.7), run(0.012, 0.8), run(0.017, 0.9)]
     # of 1.0, 1.2 and 1.7: mean 1.3, squares .09 + .01 + .16 over 2
-    assert trained(runs, number("ece_em", "ts")) == "1.30 ± 0.36 (T = 0.80, n = 3)"
-    assert trained(runs[:1], number("ece_em", "ts")) == "1.00 (T = 0.70, n = 1)"
-    assert trained([run(0.25, 1.0)], number("nll", "ts")) == "0.25 (T = 1.00, n = 1)"
-    assert trained([None, *runs[:1]], number("ece_em", "ts")) == "1.00 (T = 0.70, 1 of 2 seeds)"
+    assert trained(runs, number("ece_em", "ts")) == "1.30 ± 0.36 (0.80)"
+    assert trained(runs[:1], number("ece_em", "ts")) == "1.00 (0.70)"
+    assert trained([run(0.25, 1.0)], number("nll", "ts")) == "0.25 (1.00)"
+    assert trained([None, *runs[:1]], number("ece_em", "ts")) == "1.00 (0.70; 1 of 2 seeds)"
+    assert trained([None, *runs[:1]], number("accuracy", "ts")) == "1.0 (1 of 2 seeds)"
     assert trained(runs, number("ece_em", "focal_ts")) == MISSING
-    focal = [focal_run(0.010, 1.2, 0.37), focal_run(0.014, 1.1, 0.25)]
-    # mean 1.2, deviation sqrt(.04 + .04); gammas .37 and .25 have the mean .31
-    assert trained(focal, number("ece_em", "focal_ts")) == (
-        "1.20 ± 0.28 (T = 1.15, γ = 0.31, n = 2)"
-    )
     assert trained([], number("ece_em", "ts")) == MISSING
     assert trained([None, OwnNumbers(why="no rows")], number("ece_em", "ts")) == "no rows"
+
+
+def test_gammas_are_those_that_were_tried():
+    runs = [focal_run(0.010, 1.2, 0.37), focal_run(0.014, 1.1, -0.25), focal_run(0.012, 1.3, 0.37)]
+    # mean 1.2, deviation sqrt((.04 + .04) / 2); no seed has the mean of the gammas
+    assert trained(runs, number("ece_em", "focal_ts")) == (
+        "1.20 ± 0.20 (1.20; γ = \u22120.25, 0.37, 0.37)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,19 +157,24 @@ def test_runs_of_texts_without_word_vectors_or_of_another_epoch_do_not_repeat_a_
     assert found[(*place, "mukhoti2020iclr")] == ("best",)
 
 
-def test_the_table_has_a_column_here_beside_each_of_the_paper():
-    table = reproduced_table(ROWS, {(FOCAL, "ece_em"): [run(0.01, 0.7)]})
-    assert len(table.rows) == 3 * 6
-    labels = [column.label for column in table.columns]
-    assert len(set(labels)) == len(labels)
-    keys = [column.key for column in table.columns]
-    (line,) = [row for row in table.rows if row[:3] == ("CIFAR-10", "ResNet-50", "Focal γ = 3")]
-    at = keys.index("ece_em.ts.paper")
-    assert line[at : at + 2] == ("1.48 ± 0.25 (T = 0.77)", "1.00 (T = 0.70, n = 1)")
-    assert line[keys.index("nll.ts.here")] == MISSING
+def test_a_table_of_two_moments_has_a_column_of_each():
+    rows = published(paper="mukhoti2020iclr", table="1")
+    place = ("cifar10", "resnet50", "ce", "mukhoti2020iclr")
+    table = reproduced_table(rows, {(place, "ece_ew"): [run(0.01, 2.5)]})
+    assert [column.label for column in table.columns] == [
+        "Data", "Network", "Loss", "Source",
+        "ECE, equal width, as trained", "ECE, equal width, after temperature",
+    ]  # fmt: skip
+    assert len(table.rows) == 10 * 4 + 1  # the last has what was trained
+    assert [
+        row[2:] for row in table.rows if row[:3] == ("CIFAR-10", "ResNet-50", "Cross-entropy")
+    ] == [
+        ("Cross-entropy", "paper", "4.35", "1.35 (2.50)"),
+        ("Cross-entropy", "here, n = 1", "1.00", "1.00 (2.50)"),
+    ]
 
 
-def test_a_loss_has_its_base_row_and_its_gamma_row_beside_the_printed_cells():
+def test_a_loss_has_its_base_row_and_its_gamma_row_as_printed():
     """Cross-entropy on CIFAR-10 in table 1 of Komisarenko and Kull, and three seeds of it."""
     place = ("cifar10", "resnet50", "ce", "komisarenko2024")
     values = {  # of three seeds: after temperature, and after focal temperature
@@ -181,27 +190,31 @@ def test_a_loss_has_its_base_row_and_its_gamma_row_beside_the_printed_cells():
             focal = FittedScore(
                 score=replace(SCORE, value=gamma),
                 temperature=2.0 + k / 10,
-                gamma=(0.75, 1.0, 1.0)[k],
+                gamma=(1.0, 0.75, 1.0)[k],
             )
             own[place, metric].append(OwnNumbers(after={"ts": ts, "focal_ts": focal}))
     table = reproduced_table(ROWS, own)
-    (line,) = [row for row in table.rows if row[:3] == ("CIFAR-10", "ResNet-50", "Cross-entropy")]
-    cells = dict(zip([column.key for column in table.columns], line, strict=True))
-    base, gamma = (
-        [(cells[f"{m}.{fit}.paper"], cells[f"{m}.{fit}.here"]) for m in values]
-        for fit in ("ts", "focal_ts")
-    )
-    # Means of T: 1.5, 1.6, 1.7 and 2.0, 2.1, 2.2; of gamma 2.75 / 3
-    assert base == [
-        ("95.0 ± 0.1", "95.0 ± 0.3 (T = 1.60, n = 3)"),
-        ("0.16 ± 0.00 (T = 1.59)", "0.17 ± 0.02 (T = 1.60, n = 3)"),
-        ("1.03 ± 0.17 (T = 1.72)", "1.10 ± 0.10 (T = 1.60, n = 3)"),
-    ]
-    assert gamma == [
-        ("95.0 ± 0.1 (γ = 1)", "95.0 ± 0.2 (T = 2.10, γ = 0.92, n = 3)"),
-        ("0.17 ± 0.01 (T = 2.20, γ = 1)", "0.18 ± 0.02 (T = 2.10, γ = 0.92, n = 3)"),
-        ("0.71 ± 0.16 (T = 2.36, γ = 1)", "0.70 ± 0.20 (T = 2.10, γ = 0.92, n = 3)"),
-    ]
+    heads = ["Data", "Loss", "Source", "Accuracy", "NLL", "ECE, equal mass"]
+    assert [column.label for column in table.columns] == heads
+    assert len(table.rows) == 3 * 6 * 2 + 2
+    at = table.rows.index(
+        ("CIFAR-10", "Cross-entropy", "paper", "95.0 ± 0.1", "0.16 ± 0.00 (1.59)",
+         "1.03 ± 0.17 (1.72)")
+    )  # fmt: skip
+    # Means of T: 1.5, 1.6, 1.7 and 2.0, 2.1, 2.2
+    gammas = "γ = 0.75, 1, 1"
+    assert table.rows[at + 1 : at + 5] == (
+        ("CIFAR-10", "Cross-entropy", "here, n = 3", "95.0 ± 0.3", "0.17 ± 0.02 (1.60)",
+         "1.10 ± 0.10 (1.60)"),
+        ("CIFAR-10", "+ γ = 1", "paper", "95.0 ± 0.1", "0.17 ± 0.01 (2.20)", "0.71 ± 0.16 (2.36)"),
+        ("CIFAR-10", "+ γ", "here, n = 3", "95.0 ± 0.2", f"0.18 ± 0.02 (2.10; {gammas})",
+         f"0.70 ± 0.20 (2.10; {gammas})"),
+        ("CIFAR-10", "Focal γ = 1", "paper", "95.0 ± 0.1", "0.17 ± 0.01 (1.05)",
+         "1.05 ± 0.25 (1.13)"),
+    )  # fmt: skip
+    lines = latex_table(table).splitlines()
+    assert lines[0] == r"\begin{tabular}{lrrrrr}"
+    assert r"CIFAR-10 & + $\gamma$ = 1 & paper & 95.0 $\pm$ 0.1" in lines[4 + at + 2]
 
 
 def test_latex_is_a_plain_tabular():
