@@ -5,6 +5,7 @@ Beside what print says stands what numbers say.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -34,22 +35,22 @@ TRUTH_WORDS = {"paper": "55, 30, 15", "sure": "90, 6, 4", "even": "a third each"
 
 def gamma() -> float:
     """Return gamma."""
-    return _slider("Strength" if state.plain() else "γ", "knob", 0.05, 10.0, 2.0, 0.05)
+    return _slider("Strength" if state.plain() else "γ", "knob", (0.05, 10.0, 2.0, 0.05))
 
 
 def share() -> float:
     """Return how often the answer of the example is right."""
-    return _slider("True share in the example", "share", 0.5, 0.99, 0.8, 0.01)
+    return _slider("True share in the example", "share", (0.5, 0.99, 0.8, 0.01))
 
 
 def p0() -> float:
     """Return where the switching gamma is read."""
-    return _slider("p0", "p0", 0.1, 0.6, 0.2, 0.01, "Where γ* is read.")
+    return _slider("p0", "p0", (0.1, 0.6, 0.2, 0.01), "Where γ* is read.")
 
 
 def weight() -> float:
     """Return lambda of the focal calibration loss."""
-    return _slider("λ of focal calibration loss", "weight", 0.0, 10.0, 0.5, 0.1)
+    return _slider("λ of focal calibration loss", "weight", (0.0, 10.0, 0.5, 0.1))
 
 
 def part() -> str:
@@ -93,27 +94,11 @@ def also() -> tuple[float, ...]:
 
 
 def _slider(
-    label: str,
-    key: str,
-    low: float,
-    high: float,
-    start: float,
-    step: float,
-    help_text: str | None = None,
+    label: str, key: str, ends: tuple[float, float, float, float], help_text: str | None = None
 ) -> float:
-    value = st.slider(
-        label,
-        low,
-        high,
-        start,
-        step,
-        key=key,
-        bind="query-params",
-        persist_state="session",
-        width=200,
-        help=help_text,
-    )
-    return float(value)
+    """Draw a number from the first to the second end, of a start and a step; it is in the link."""
+    kept: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+    return float(st.slider(label, *ends, key=key, width=200, help=help_text, **kept))
 
 
 def draw(cards: tuple[FigureCard, ...]) -> None:

@@ -69,6 +69,28 @@ class Plot:
     square: bool = False
     hover: str = "%{x:.3~g}: %{y:.4~g}"
 
+    def card(
+        self,
+        key: str,
+        title: str,
+        explanation: str,
+        axes: tuple[Column, Column],
+        *,
+        alt: str,
+        caption: str,
+        curve: Column = CURVE,
+    ) -> FigureCard:
+        """Return the figure over a table of its points."""
+        return FigureCard(
+            key=key,
+            title=title,
+            explanation=explanation,
+            draw=partial(chart, self),
+            alt=alt,
+            table=curve_table(self.curves, axes, curve),
+            caption=caption,
+        )
+
 
 def chart(plot: Plot, theme: Theme) -> go.Figure:
     """Draw the curves with their names above the figure; a square one keeps its sides equal."""
@@ -118,29 +140,6 @@ def chart(plot: Plot, theme: Theme) -> go.Figure:
             cliponaxis=False,
         )
     return figure
-
-
-def curve_card(
-    key: str,
-    title: str,
-    explanation: str,
-    plot: Plot,
-    axes: tuple[Column, Column],
-    *,
-    alt: str,
-    caption: str,
-    curve: Column = CURVE,
-) -> FigureCard:
-    """Return a figure of curves over a table of their points."""
-    return FigureCard(
-        key=key,
-        title=title,
-        explanation=explanation,
-        draw=partial(chart, plot),
-        alt=alt,
-        table=curve_table(plot.curves, axes, curve),
-        caption=caption,
-    )
 
 
 def curve_table(

@@ -9,7 +9,7 @@ from core.arrays import Float, sigmoid
 from core.calibrators.focal_map import binary_focal_map, focal_map
 from core.calibrators.focal_theory import tightest_bounds
 from core.calibrators.theory import Sweep, fcl_minimiser, principal_root
-from core.screens.kit.curves import DASHES, SHARES, Highlight, Plot, TheoryCurve, curve_card
+from core.screens.kit.curves import DASHES, SHARES, Highlight, Plot, TheoryCurve
 from core.screens.kit.numbers import MINUS, THIN, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.theory.view import (
@@ -153,20 +153,18 @@ def _falling_card() -> FigureCard:
         curves.append(TheoryCurve(name, gammas, 100.0 * rises, i, dash, 2.4))
     low = min(float(curve.y.min()) for curve in curves)
     flat = quiet_curve("unchanged", gammas, np.zeros_like(gammas), dash="dash", tabled=False)
-    plot = Plot(
+    lowest = ", ".join(f"{c.name} {three(float(c.y.min()))}" for c in curves)
+    return Plot(
         curves=(flat, *curves),
         across="γ",
         up="Change of the top probability, points",
         x={"range": [0, 8.1]},
         y={"range": [1.3 * low, -1.3 * low]},
         hover="γ = %{x:.2f}: %{y:+.4f} points",
-    )
-    lowest = ", ".join(f"{c.name} {three(float(c.y.min()))}" for c in curves)
-    return curve_card(
+    ).card(
         "falling",
         "Change of the top probability",
         "",
-        plot,
         (number("gamma", "γ"), number("points")),
         alt=f"Change of the top probability in points against gamma; the lowest values: {lowest}.",
         caption=f"{MAP_PAPER}, proposition 4.",
@@ -175,7 +173,7 @@ def _falling_card() -> FigureCard:
 
 def _fcl_card(gamma: float, truth: float, weight: float) -> FigureCard:
     q, p, name = float(fcl_minimiser(truth, gamma, weight)), INSIDE, written(gamma)
-    plot = Plot(
+    return Plot(
         curves=(
             quiet_curve("a proper loss", p, p, dash="dash"),
             TheoryCurve("focal alone (λ = 0)", p, fcl_minimiser(p, gamma, 0.0), 2, "dot"),
@@ -188,12 +186,10 @@ def _fcl_card(gamma: float, truth: float, weight: float) -> FigureCard:
         spots=(Highlight(truth, q, f"example: {percent(truth)} → {percent(q)}"),),
         square=True,
         hover="is %{x:.1%}, says %{y:.1%}",
-    )
-    return curve_card(
+    ).card(
         "fcl",
         "Minimiser of the loss",
         f"γ = {name}, two classes",
-        plot,
         (share("truth"), share("says")),
         alt=f"Minimiser of the expected focal calibration loss against the truth, gamma {name}, "
         f"lambda {weight:g}: {percent(q)} at {percent(truth)}. A proper loss would lie on the "
@@ -215,7 +211,7 @@ def _bounds_card(gamma: float) -> FigureCard:
         TheoryCurve("printed, other side", LOGITS, high, 2, "dashdot", 1.8),
     )
     name = written(gamma)
-    plot = Plot(
+    return Plot(
         curves=(*printed, main_curve(f"the map, γ = {name}", LOGITS, mapped(gamma))),
         across="Logit s of what the model says",
         up="Probability",
@@ -223,12 +219,10 @@ def _bounds_card(gamma: float) -> FigureCard:
         y=SHARES,
         between=printed,
         hover="s = %{x:.2f}: %{y:.2%}",
-    )
-    return curve_card(
+    ).card(
         "printed",
         "Map and bounds as printed",
         f"γ = {name}",
-        plot,
         (number("logit"), share("p")),
         alt=f"Map at gamma {name} against the logit, with the two bounds as printed: the map is "
         "steeper than both.",

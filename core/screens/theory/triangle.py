@@ -27,7 +27,6 @@ from core.screens.kit.curves import (
     Plot,
     TheoryCurve,
     chart,
-    curve_card,
     curve_table,
     legend,
     tint,
@@ -211,18 +210,16 @@ def loss_cards(gamma: float, truth: tuple[float, float, float]) -> tuple[FigureC
     )
     steps = np.arange(0, STEPS + 1, STEP).astype(np.float64)
     ends = ", ".join(f"{name} {three(float(run.norms[-1]))}" for name, run in runs.items())
-    plot = Plot(
+    norm_card = Plot(
         curves=_toy_curves({name: (steps, run.norms[::STEP]) for name, run in runs.items()}, 2.0),
         across="Step",
         up="Norm of the weights",
         y={"rangemode": "tozero"},
         hover="step %{x}: %{y:.3f}",
-    )
-    norm_card = curve_card(
+    ).card(
         "toy_norm",
         "Weight norm",
         "gradient descent from 0",
-        plot,
         (number("step"), number("norm")),
         alt=f"Norm of a linear classifier's weights by step. At the end: {ends}.",
         caption=f"{GRADIENT_PAPER}, figure 5.",
@@ -333,23 +330,11 @@ def moons(net: MoonsNet, x: Float, y: Float, p: Float, theme: Theme) -> go.Figur
     ends = ({"range": list(reach)} for reach in MOONS_ENDS)
     plot = Plot(curves=(), across="x1", up="x2", x=next(ends), y=next(ends))
     figure = chart(plot, theme)
-    bar = {
-        "tickvals": [0, 0.5, 1],
-        "ticktext": ["0", "50", f"100{THIN}%"],
-        "tickfont": {"size": 12, "color": theme.quiet},
-        "thickness": 10,
-        "outlinewidth": 0,
-    }
-    figure.add_heatmap(
-        x=x,
-        y=y,
-        z=p.astype(np.float32),
-        zmin=0,
-        zmax=1,
-        colorscale=[[0.0, theme.under], [0.5, theme.middle], [1.0, theme.over]],
-        colorbar=bar,
-        hovertemplate="%{z:.1%}<extra></extra>",
-    )
+    bar = {"tickvals": [0, 0.5, 1], "ticktext": ["0", "50", f"100{THIN}%"], "thickness": 10}
+    bar |= {"tickfont": {"size": 12, "color": theme.quiet}, "outlinewidth": 0}
+    scale = [[0.0, theme.under], [0.5, theme.middle], [1.0, theme.over]]
+    drawn = {"colorscale": scale, "colorbar": bar, "hovertemplate": "%{z:.1%}<extra></extra>"}
+    figure.add_heatmap(x=x, y=y, z=p.astype(np.float32), zmin=0, zmax=1, **drawn)
     for label, symbol in ((False, "circle"), (True, "x")):
         across, up = net.points[net.labels == label].T
         line = {"color": theme.paper, "width": 0.8}
@@ -383,6 +368,7 @@ def _empty(theme: Theme) -> go.Figure:
     settings["yaxis"] |= {"scaleanchor": "x", "constraintoward": "top"}  # blank goes below
     settings["showlegend"] = True
     settings["legend"] = legend(theme)
+    unseen = {"hoverinfo": "skip", "showlegend": False, "cliponaxis": False}
     names = go.Scatter(
         x=CORNERS[:, 0],
         y=CORNERS[:, 1],
@@ -391,9 +377,7 @@ def _empty(theme: Theme) -> go.Figure:
         text=NAMES,
         textposition=["bottom center", "bottom center", "top center"],
         textfont={"size": 12.5, "color": theme.quiet},
-        hoverinfo="skip",
-        showlegend=False,
-        cliponaxis=False,
+        **unseen,
     )
     return go.Figure([_outline(theme), names], settings)
 
@@ -416,45 +400,22 @@ def arrows(moves: tuple[MoveArrows, ...], theme: Theme) -> go.Figure:
         colour, n = tint(move.colour, theme), len(move.start)
         ends = np.stack([plane(move.start), plane(move.end), np.full((n, 2), np.nan)], axis=1)
         x, y = ends.reshape(-1, 2).T
-        head = {
-            "symbol": "arrow",
-            "angleref": "previous",
-            "size": np.tile([0, 8, 0], n),
-            "color": colour,
-            "opacity": 1,
-        }
-        figure.add_scatter(
-            x=x,
-            y=y,
-            name=move.name,
-            mode="lines+markers",
-            line={"color": colour, "width": 1.4},
-            marker=head,
-            hoverinfo="skip",
-        )
+        head = {"symbol": "arrow", "angleref": "previous", "size": np.tile([0, 8, 0], n)}
+        drawn = {"line": {"color": colour, "width": 1.4}, "hoverinfo": "skip"}
+        drawn["marker"] = head | {"color": colour, "opacity": 1}
+        figure.add_scatter(x=x, y=y, name=move.name, mode="lines+markers", **drawn)
     return figure
 
 
 def heatmap(values: Float, title: str, theme: Theme) -> go.Figure:
     """Draw the values of a raster, (R, C) with NaN outside, in cividis from 0 up."""
     x, y, _, _ = raster(values.shape[1])
-    figure = _empty(theme)
-    figure.add_heatmap(
-        x=x,
-        y=y,
-        z=values.astype(np.float32),
-        colorscale="Cividis",
-        zmin=0,
-        colorbar={
-            "title": {"text": title, "font": {"size": 12.5, "color": theme.ink}},
-            "tickfont": {"size": 12, "color": theme.quiet},
-            "thickness": 14,
-            "len": 0.8,
-            "outlinewidth": 0,
-        },
-        hovertemplate="%{z:.2f} points<extra></extra>",
-        hoverongaps=False,
-    )
+    figure, z = _empty(theme), values.astype(np.float32)
+    heading = {"text": title, "font": {"size": 12.5, "color": theme.ink}}
+    bar = {"title": heading, "tickfont": {"size": 12, "color": theme.quiet}}
+    bar |= {"thickness": 14, "len": 0.8, "outlinewidth": 0}
+    hover = {"hovertemplate": "%{z:.2f} points<extra></extra>", "hoverongaps": False}
+    figure.add_heatmap(x=x, y=y, z=z, zmin=0, colorscale="Cividis", colorbar=bar, **hover)
     figure.add_trace(_outline(theme))  # over the ragged rim of the cells
     return figure
 
@@ -469,24 +430,13 @@ def isolines(
         line = {"color": colour, "width": 2, "dash": kind.dash, "simplify": False}
         for i, (points_of_line, text) in enumerate(zip(kind.lines, kind.texts, strict=True)):
             x, y = plane(points_of_line).T
-            figure.add_scatter(
-                x=x,
-                y=y,
-                name=kind.name,
-                mode="lines",
-                line=line,
-                showlegend=i == 0,  # the first bears the name of its kind
-                hovertemplate=f"{kind.name}: {text}<extra></extra>",
-            )
+            hover = f"{kind.name}: {text}<extra></extra>"
+            named = {"name": kind.name, "showlegend": i == 0, "hovertemplate": hover}  # once a kind
+            figure.add_scatter(x=x, y=y, mode="lines", line=line, **named)
     marker = {"size": 11, "color": theme.ink, "line": {"color": theme.paper, "width": 1}}
     for mark in marks:
         x, y = plane(mark.p)
-        figure.add_scatter(
-            x=[x],
-            y=[y],
-            name=mark.text,
-            mode="markers",
-            marker=marker | {"symbol": mark.symbol},
-            hovertemplate=f"{mark.text}<extra></extra>",
-        )
+        symbol, hover = marker | {"symbol": mark.symbol}, f"{mark.text}<extra></extra>"
+        named = {"name": mark.text, "hovertemplate": hover}
+        figure.add_scatter(x=[x], y=[y], mode="markers", marker=symbol, **named)
     return figure

@@ -19,7 +19,7 @@ from core.calibrators.focal_theory import (
 )
 from core.calibrators.theory import GRIDS, Sweep, focal_lower_bound, unit_crossing
 from core.losses.linear_toy import calfocal, inverse_focal
-from core.screens.kit.curves import DASHES, SHARES, Colour, Highlight, Plot, TheoryCurve, curve_card
+from core.screens.kit.curves import DASHES, SHARES, Colour, Highlight, Plot, TheoryCurve
 from core.screens.kit.numbers import MINUS, in_hundred, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Tile
 
@@ -167,7 +167,7 @@ def plain_card(gamma: float, truth: float) -> FigureCard:
     q = stated(truth, gamma)
     read = f"says {in_hundred(q)} in 100, right {in_hundred(truth)} times in 100"
     curve = main_curve(f"strength {written(gamma)}", sigmoid(LOGITS), mapped(gamma))
-    plot = Plot(
+    return Plot(
         curves=(_diagonal(), curve),
         across="Model says, times in 100",
         up="Right, times in 100",
@@ -176,12 +176,10 @@ def plain_card(gamma: float, truth: float) -> FigureCard:
         spots=(Highlight(q, truth, f"example: {read}"),),
         square=True,
         hover="says %{x:.0%}, right %{y:.0%}",
-    )
-    return curve_card(
+    ).card(
         "knob",
         "What the strength does",
         "above the dashed line: right more often than it says",
-        plot,
         (share("says"), share("right")),
         alt="Curve of how often a model is right against what it says, two possible answers, "
         f"strength {written(gamma)}. Example: {read}.",
@@ -204,7 +202,7 @@ def map_cards(gamma: float, truth: float, also: tuple[float, ...]) -> tuple[Figu
         TheoryCurve(f"γ = {written(g)}", says, mapped(g), i, MAP_DASHES[i % len(MAP_DASHES)], 1.6)
         for i, g in enumerate(also)
     ]
-    plot = Plot(
+    card = Plot(
         curves=(_diagonal(), *bounds, *others, main_curve(f"γ = {name}", says, mapped(gamma))),
         across="Model says",
         up="True share (the map)",
@@ -214,12 +212,10 @@ def map_cards(gamma: float, truth: float, also: tuple[float, ...]) -> tuple[Figu
         between=bounds,
         square=True,
         hover="says %{x:.1%}, is %{y:.1%}",
-    )
-    card = curve_card(
+    ).card(
         "map",
         "Two classes",
         f"γ = {name} between two temperatures",
-        plot,
         (share("says"), share("is")),
         alt=f"Focal calibration map for two classes. At gamma {name}, {percent(q)} becomes "
         f"{percent(truth)}. For every stated share above a half it lies between temperature "
@@ -235,7 +231,7 @@ def map_cards(gamma: float, truth: float, also: tuple[float, ...]) -> tuple[Figu
         for line, level, dash in zip(names, levels, ("dot", "dash", "dashdot"), strict=True)
     ]
     pad = 0.06 * (levels[0] - levels[2])
-    factors = Plot(
+    factor_card = Plot(
         curves=(*lines, main_curve(f"the map, γ = {name}", s, ratio)),
         across="Logit s of what the model says",
         up="Factor on the logit",
@@ -243,12 +239,10 @@ def map_cards(gamma: float, truth: float, also: tuple[float, ...]) -> tuple[Figu
         y={"range": [levels[2] - pad, levels[0] + pad]},
         between=(lines[0], lines[2]),
         hover="s = %{x:.2f}: factor %{y:.4f}",
-    )
-    factor_card = curve_card(
+    ).card(
         "sharpness",
         "Sharpening",
         "logit after / before",
-        factors,
         (number("logit"), number("factor")),
         alt=f"Factor by which the map multiplies a positive logit. It starts at {three(ratio[0])}, "
         f"tends to gamma + 1 = {three(levels[0])} and stays above {three(levels[2])}. "
@@ -264,7 +258,7 @@ def map_cards(gamma: float, truth: float, also: tuple[float, ...]) -> tuple[Figu
 def temperature_cards(gamma: float, sweeps: Mapping[int, Sweep]) -> tuple[FigureCard, ...]:
     """Return the closest temperature by gamma, above 0, what it leaves, and where it differs."""
     worst = [f"{points(float(s.residuals.max()))} with {k} classes" for k, s in sweeps.items()]
-    residual = Plot(
+    residual_card = Plot(
         curves=tuple(
             TheoryCurve(f"{k} classes", sweep.gammas, 100.0 * sweep.residuals, i, dots=True)
             for i, (k, sweep) in enumerate(sweeps.items())
@@ -274,12 +268,10 @@ def temperature_cards(gamma: float, sweeps: Mapping[int, Sweep]) -> tuple[Figure
         x={"range": [0, 9.3]},
         y=FROM_ZERO,
         hover="γ = %{x}: %{y:.2f} points",
-    )
-    residual_card = curve_card(
+    ).card(
         "residual",
         "What remains",
         "at the best T",
-        residual,
         (number("gamma", "γ"), number("points")),
         alt="Largest difference between map and closest temperature, in points, up to: "
         f"{', '.join(worst)}.",
@@ -290,18 +282,16 @@ def temperature_cards(gamma: float, sweeps: Mapping[int, Sweep]) -> tuple[Figure
     t = f"T = {three(near.temperature)}"
     gap = 100.0 * (mapped(gamma) - sigmoid(LOGITS / near.temperature))
     name = f"map at γ = {written(gamma)} minus {t}"
-    difference = Plot(
+    difference_card = Plot(
         curves=(TheoryCurve(name, sigmoid(LOGITS), gap, width=2.4),),
         across="Model says",
         up="Difference, points",
         x=SHARES,
         hover="says %{x:.1%}: %{y:+.4f} points",
-    )
-    difference_card = curve_card(
+    ).card(
         "difference",
         "Map minus temperature",
         f"γ = {written(gamma)}, {t}",
-        difference,
         (share("says"), number("points")),
         alt="Difference between the map and its closest temperature, at most "
         f"{points(near.residual)} points.",
@@ -320,19 +310,17 @@ def line_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
         a, b = PRINTED_LINES[k]
         printed = a * sweep.gammas + b
         curves.append(TheoryCurve(f"printed {a} γ + {b}", sweep.gammas, printed, i, "dot", 1.6))
-    plot = Plot(
+    return Plot(
         curves=tuple(curves),
         across="γ",
         up="1 / T of the closest temperature",
         x={"range": [0, 9.3]},
         y=FROM_ZERO,
         hover="γ = %{x}: 1/T = %{y:.3f}",
-    )
-    return curve_card(
+    ).card(
         "line",
         "Closest temperature",
         f"fitted up to γ = {FITTED_UP_TO:g}",
-        plot,
         (number("gamma", "γ"), number("inverse", "1/T")),
         alt=f"Inverse of the closest temperature against gamma. {'; '.join(fits)}.",
         caption=f"{MAP_PAPER}, sections 3.2 and 3.3.",
@@ -360,7 +348,7 @@ def _bound_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
     }
     across = {"range": [0, 10.2]}
     read = "; ".join(f"{name} {three(low)} to {three(high)}" for name, (low, high) in here.items())
-    ends = Plot(
+    ends_card = Plot(
         curves=tuple(
             TheoryCurve(f"{name}, {side}", gammas, values, styles[name][0], dash, 1.8)
             for name, both in bounds.items()
@@ -371,17 +359,17 @@ def _bound_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
         x=across,
         y=FROM_ZERO,
         hover="γ = %{x:.2f}: T = %{y:.4f}",
-    )
-    ends_card = curve_card(
+    ).card(
         "bounds",
         "Bounds as proved and as tight as any",
         "two classes, logits up to 20",
-        ends,
         (number("gamma", "γ"), number("temperature", "T")),
         alt=f"Temperatures between which the map lies, against gamma. At {written(gamma)}: {read}.",
         caption=f"{MAP_PAPER}, figure 3 and proposition 3 (corrected).",
     )
-    widths = Plot(
+    proved = bounds["proved"][1] - bounds["proved"][0]
+    widest = int(proved.argmax())
+    widths_card = Plot(
         curves=tuple(
             TheoryCurve(name, gammas, both[1] - both[0], *styles[name], 2.4)
             for name, both in bounds.items()
@@ -392,14 +380,10 @@ def _bound_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
         y=FROM_ZERO,
         spots=tuple(Highlight(gamma, w, f"{name}: {three(w)}") for name, w in width.items()),
         hover="γ = %{x:.2f}: %{y:.4f}",
-    )
-    proved = bounds["proved"][1] - bounds["proved"][0]
-    widest = int(proved.argmax())
-    widths_card = curve_card(
+    ).card(
         "width",
         "Width of the bounds",
         "two classes",
-        widths,
         (number("gamma", "γ"), number("width")),
         alt=f"Width of the bounds against gamma: at {written(gamma)} proved "
         f"{three(width['proved'])}, tightest {three(width['tightest'])}; proved at most "
@@ -447,21 +431,19 @@ def loss_curve_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
     )
     alt = "Losses against the probability of the true class. At "
     columns = (share("p"), number("loss"))
-    losses_card = curve_card(
+    losses_card = loss_plot(curves=losses).card(
         "losses",
         "Four losses",
         "properised: at the inverse map of p",
-        loss_plot(curves=losses),
         columns,
         alt=f"{alt}{percent(float(far[at]))}: {read}.",
         caption=f"{MAP_PAPER}, figure 1, two classes; focal calibration loss (FCL) by FCL 2024, "
         "definition 3.1.",
     )
-    shapes_card = curve_card(
+    shapes_card = loss_plot(curves=shapes).card(
         "shapes",
         "Inverse focal and CalFocal",
         f"bin accuracy {percent(ACCURACY)}",
-        loss_plot(curves=shapes),
         columns,
         alt=f"{alt}{percent(ACCURACY)}: {read_shapes}.",
         caption="Ghosh 2022, figure 3(a).",
@@ -483,7 +465,9 @@ def optimum_cards(gamma: float, truth: float) -> tuple[FigureCard, FigureCard]:
         if g != gamma
     ]
     says = stated(truth, gamma)
-    optimum = Plot(
+    at = {g: float(np.interp(0.8, p, curve)) for g, curve in optima.items()}
+    read = ", ".join(f"{percent(q)} at gamma {written(g)}" for g, q in at.items())
+    optimum_card = Plot(
         curves=(_diagonal(), *others, main_curve(f"γ = {name}", p, optima[gamma])),
         across="True share",
         up="Minimiser of the loss",
@@ -492,14 +476,10 @@ def optimum_cards(gamma: float, truth: float) -> tuple[FigureCard, FigureCard]:
         spots=(Highlight(truth, says, f"example: {percent(truth)} → {percent(says)}"),),
         square=True,
         hover="is %{x:.1%}, says %{y:.1%}",
-    )
-    at = {g: float(np.interp(0.8, p, curve)) for g, curve in optima.items()}
-    read = ", ".join(f"{percent(q)} at gamma {written(g)}" for g, q in at.items())
-    optimum_card = curve_card(
+    ).card(
         "optimum",
         "What focal loss makes a model say",
         "two classes",
-        optimum,
         (share("truth"), share("says")),
         alt=f"Minimiser of the expected focal loss of two classes against the truth. At "
         f"80 %: {read}.",
@@ -513,19 +493,18 @@ def optimum_cards(gamma: float, truth: float) -> tuple[FigureCard, FigureCard]:
         quiet_curve("KL + H(p) − γ H(q)", p, bound, dash="dash"),
         main_curve(f"focal loss, γ = {name}", p, loss),
     )
-    bound_card = curve_card(
+    bound_card = Plot(
+        curves=curves,
+        across="q, what the model says",
+        up="Expected loss, nats",
+        x=SHARES,
+        y={"range": [min(-0.1, 1.1 * float(bound.min())), 2.0]},
+        spots=(Highlight(float(p[low]), float(loss[low]), f"smallest at {percent(p[low])}"),),
+        hover="q = %{x:.1%}: %{y:.4f}",
+    ).card(
         "bound",
         "Focal loss and its lower bound",
         f"p = {percent(truth)}" + (", proved from γ = 1 on" if gamma < 1.0 else ""),
-        Plot(
-            curves=curves,
-            across="q, what the model says",
-            up="Expected loss, nats",
-            x=SHARES,
-            y={"range": [min(-0.1, 1.1 * float(bound.min())), 2.0]},
-            spots=(Highlight(float(p[low]), float(loss[low]), f"smallest at {percent(p[low])}"),),
-            hover="q = %{x:.1%}: %{y:.4f}",
-        ),
         (share("q"), number("loss")),
         alt=f"Expected focal loss of two classes against what is said, gamma {name}, "
         f"smallest at {percent(float(p[low]))}, and KL(p, q) + H(p) minus gamma H(q), which it "
@@ -538,7 +517,7 @@ def optimum_cards(gamma: float, truth: float) -> tuple[FigureCard, FigureCard]:
 def weight_card(gamma: float) -> FigureCard:
     """Return the weight of a class in the focal map against its probability."""
     name, weight = written(gamma), INSIDE / gradient_factor(INSIDE, gamma)
-    plot = Plot(
+    return Plot(
         curves=(
             quiet_curve("γ = 0", INSIDE, INSIDE, dash="dash"),
             main_curve(f"γ = {name}", INSIDE, weight),
@@ -548,12 +527,10 @@ def weight_card(gamma: float) -> FigureCard:
         x=SHARES,
         y={"range": [0, 3]},
         hover="q = %{x:.1%}: %{y:.4f}",
-    )
-    return curve_card(
+    ).card(
         "phi",
         "Weight of a class",
         "before normalisation",
-        plot,
         (share("q"), number("weight")),
         alt=f"Weight of a class in the focal map against its probability, gamma {name}: "
         f"{three(float(np.interp(0.5, INSIDE, weight)))} at one half, where it is 0.5 without "
@@ -573,7 +550,7 @@ def gradient_cards(gamma: float, p0: float, also: tuple[float, ...]) -> tuple[Fi
         TheoryCurve(f"γ = {written(g)}", p, gradient_factor(p, g), i, DASHES[i % len(DASHES)], 1.6)
         for i, g in enumerate(g for g in also if g > 0.0)
     ]
-    factors = Plot(
+    factor_card = Plot(
         curves=(
             quiet_curve("cross-entropy", p, np.ones_like(p), dash="dash"),
             *others,
@@ -585,12 +562,10 @@ def gradient_cards(gamma: float, p0: float, also: tuple[float, ...]) -> tuple[Fi
         y=FROM_ZERO,
         spots=(Highlight(cross, 1.0, f"equal at {percent(cross)}"),),
         hover="p = %{x:.1%}: %{y:.3f}",
-    )
-    factor_card = curve_card(
+    ).card(
         "factor",
         "Gradient relative to cross-entropy",
         "g(p, γ)",
-        factors,
         (share("p"), number("factor", "g")),
         alt=f"Factor on the gradient at gamma {written(gamma)}: 1 at probability 0, at most "
         f"{three(float(factor.max()))}, 1 again at {percent(cross)}, 0 at 1.",
@@ -598,7 +573,7 @@ def gradient_cards(gamma: float, p0: float, also: tuple[float, ...]) -> tuple[Fi
     )
     near, star = np.linspace(0.1, 0.6, 201), float(gamma_star(p0))
     steps, gammas = np.array([0.1, 0.2, 0.2, 0.6]), np.array([5.0, 5.0, 3.0, 3.0])
-    smallest = Plot(
+    star_card = Plot(
         curves=(
             main_curve("γ*(p0)", near, gamma_star(near)),
             TheoryCurve("FLSD-53: 5 below 0.2, else 3", steps, gammas, 1, "dash", 1.8),
@@ -609,12 +584,10 @@ def gradient_cards(gamma: float, p0: float, also: tuple[float, ...]) -> tuple[Fi
         y={"range": [-0.6, 16]},
         spots=(Highlight(p0, star, f"γ*({p0:g}) = {three(star)}"),),
         hover="p0 = %{x:.1%}: γ = %{y:.3f}",
-    )
-    star_card = curve_card(
+    ).card(
         "star",
         "Smallest γ with no larger gradient",
         "g(p, γ) ≤ 1 for every p ≥ p0",
-        smallest,
         (number("p0"), number("gamma", "γ")),
         alt=f"Gamma star against p0: {three(star)} at {p0:g}, "
         f"{three(float(gamma_star(0.2)))} at 0.2 and {three(float(gamma_star(0.25)))} at 0.25, "

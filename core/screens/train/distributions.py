@@ -8,7 +8,7 @@ import numpy as np
 from core.arrays import Float, Int
 from core.histories import History
 from core.library import open_library
-from core.screens.kit.curves import SHARES, Colour, Dash, Plot, TheoryCurve, curve_card
+from core.screens.kit.curves import SHARES, Colour, Dash, Plot, TheoryCurve
 from core.screens.kit.numbers import count, percent, three
 from core.screens.kit.records import Column, FigureCard
 from core.training.distributions import (
@@ -78,18 +78,16 @@ def learned_card(rows: LearnedRows) -> FigureCard:
         named = f"{name} (n = {count(largest.size)})"
         curves.append(TheoryCurve(named, (edges[:-1] + edges[1:]) / 2, share, colour, dash))
         medians.append(f"{name} {three(float(np.median(largest)))}")
-    plot = Plot(
+    return Plot(
         curves=tuple(curves),
         across="Largest logit",
         up="Share of the group",
         y={"rangemode": "tozero", "tickformat": ".0%"},
         hover="logit %{x:.2f}: %{y:.1%}",
-    )
-    return curve_card(
+    ).card(
         "learned",
         "Largest logit by learned epoch",
         "validation, at the end",
-        plot,
         (Column("logit", "largest logit", "number"), Column("share", "share", "share")),
         alt=f"Distribution of the largest logit after epoch {count(last)}, by learned epoch. "
         f"Medians: {', '.join(medians)}.",
@@ -141,24 +139,22 @@ def norms_card(parts: Parts) -> FigureCard:
     heights = [curve.y for curve in curves]
     used = np.flatnonzero(np.max(heights, axis=0))
     ends = [np.log10(MIDDLES[used[0]]) - 0.5, np.log10(MIDDLES[used[-1]]) + 0.5]
-    plot = Plot(
+    middles = ", ".join(
+        f"{curve.name} {MIDDLES[int(np.searchsorted(np.cumsum(curve.y), 0.5))]:.1e}"
+        for curve in curves
+    )
+    low, high = DECADES
+    return Plot(
         curves=tuple(curves),
         across="Gradient norm of one image",
         up="Share of images",
         x={"type": "log", "range": ends, "exponentformat": "power", "dtick": 1},
         y={"rangemode": "tozero", "tickformat": ".0%"},
         hover="norm %{x:.1e}: %{y:.1%}",
-    )
-    middles = ", ".join(
-        f"{curve.name} {MIDDLES[int(np.searchsorted(np.cumsum(curve.y), 0.5))]:.1e}"
-        for curve in curves
-    )
-    low, high = DECADES
-    return curve_card(
+    ).card(
         "norms",
         "Gradient norms",
         "last layer, one image at a time",
-        plot,
         (Column("norm", "norm", "number"), Column("share", "share", "share")),
         alt=f"Histograms of the gradient norms of single training images. Medians near {middles}.",
         caption="As Mukhoti et al. 2020, figure 4, on up to 512 training images. Norms beyond "
@@ -178,14 +174,6 @@ def reliability_card(parts: Parts) -> FigureCard:
     curves = _curves(parts, dots)
     ends = np.array([0.0, 1.0])
     diagonal = TheoryCurve("calibrated", ends, ends, "quiet", "dash", 1.2, tabled=False)
-    plot = Plot(
-        curves=(diagonal, *curves),
-        across="Confidence",
-        up="Accuracy",
-        x=SHARES,
-        y=SHARES,
-        hover="says %{x:.1%}, right %{y:.1%}",
-    )
     errors = []
     for epoch, values in parts.items():
         n, says, right = (
@@ -194,11 +182,17 @@ def reliability_card(parts: Parts) -> FigureCard:
         )
         errors.append(f"{epoch}: {percent(float(n @ np.abs(says - right) / n.sum()))}")
     gaps = ", ".join(errors)
-    return curve_card(
+    return Plot(
+        curves=(diagonal, *curves),
+        across="Confidence",
+        up="Accuracy",
+        x=SHARES,
+        y=SHARES,
+        hover="says %{x:.1%}, right %{y:.1%}",
+    ).card(
         "train_bins",
         "Training reliability",
         f"{BINS} bins of equal width",
-        plot,
         (Column("confidence", "confidence", "share"), Column("accuracy", "accuracy", "share")),
         alt=f"Reliability on the training set. ECE after epoch {gaps}.",
         caption="As Mukhoti et al. 2020, figure 2, on images as seen in training. ECE after epoch "
