@@ -206,9 +206,8 @@ def compare_view(
         groups = runs[0].audit.main.groups
         belonging = "" if groups is None else f" of {groups_words(groups.column, groups.n)}"
         parts.append(f"the same {count(runs[0].rows.n)} {with_row_noun('images')}{belonging}")
-    eyebrow = " · ".join(parts)
     return CompareView(
-        eyebrow=eyebrow,
+        eyebrow=" · ".join(parts),
         sentence=sentence(pictured.short_names, comparison, metric),
         forest=_forest(pictured, comparison, metric, forest_words),
         curves=None if comparison.reason else _curves(pictured, runs, caption),
@@ -295,13 +294,8 @@ def _row(
         if difference.mark == "beyond":  # the worse run's, as often: bold is of the best alone
             difference = replace(difference, mark="")
         cells |= with_ends(f"{metric}_difference", difference)
-    return TableRow(
-        name=named.name,
-        cells=cells,
-        notes=("reference",) if reference else (),
-        mark=mark,
-        shaded=reference,
-    )
+    notes = ("reference",) if reference else ()
+    return TableRow(name=named.name, cells=cells, notes=notes, mark=mark, shaded=reference)
 
 
 def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> str:
@@ -310,10 +304,8 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
         return f"Each run has its own {own} intervals. Runs are not ranked."
     differences = [by_metric[metric] for by_metric in comparison.differences if metric in by_metric]
     parts = [f"In the table each run has its own {own} intervals."]
-    resamples = next(
-        (difference.settings.get("resamples") for difference in differences if difference.settings),
-        None,
-    )
+    resampled = (each.settings.get("resamples") for each in differences if each.settings)
+    resamples = next(resampled, None)
     if resamples is not None:
         parts.append(
             f"Differences use the same {count(int(str(resamples)))} resamples of the same "
@@ -398,8 +390,8 @@ def _forest(
         )
         rows.append(row)
         reading = TIE if difference.tie else "beyond chance"
-        ends = (difference.value, difference.low, difference.high)
-        cells.append((pictured.names[i], *ends, difference.level, reading))
+        interval_of = (difference.value, difference.low, difference.high)
+        cells.append((pictured.names[i], *interval_of, difference.level, reading))
         others += [] if row.mark else [difference]
     if not rows:
         return None
@@ -410,19 +402,15 @@ def _forest(
         ties, ahead = sum(each.tie for each in others), sum(better(each) for each in others)
         behind = len(others) - ties - ahead
         in_grey = f"; of the other runs, {ahead} better, {behind} worse, {ties} tied"
-    columns = (
-        Column("run", "run"),
-        *(Column(key, key, kind) for key in ("difference", "low", "high")),
-        Column("level", "level", "share"),
-        Column("reading", "reading"),
-    )
+    ends = (Column(key, key, kind) for key in ("difference", "low", "high"))
+    read = Column("level", "level", "share"), Column("reading", "reading")
     return FigureCard(
         key="differences",
         title=f"{words.lead} “{short(base)}”",
         explanation=words.explanation,
         draw=partial(figures.forest, tuple(rows), smaller=words.sides[0], larger=words.sides[1]),
         alt=f"{words.lead} {base}: {listed}{in_grey}.",
-        table=Table(columns, tuple(cells)),
+        table=Table((Column("run", "run"), *ends, *read), tuple(cells)),
         caption=with_row_noun(words.caption),
     )
 

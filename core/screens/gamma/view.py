@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -65,27 +66,21 @@ def epoch_diagram(
     The chosen bin is marked by a square, since rings are changes of sign; an empty one has no dot.
     """
     figure = small_diagram(bins, theme, height=HEIGHT)
-    ticks: dict[str, object] = {
-        "range": [0, 1],
-        "tickvals": TICKS,
-        "ticktext": TICK_TEXT,
-        "constrain": "domain",
-    }
+    ticks: dict[str, Any] = {"range": [0, 1], "tickvals": TICKS, "ticktext": TICK_TEXT}
+    ticks["constrain"] = "domain"
     figure.update_layout(
         margin={"l": 58, "r": 26, "t": 8, "b": 46},
         xaxis=axis(theme, words.claim, **ticks),
         yaxis=axis(theme, words.actual, scaleanchor="x", constraintoward="top", **ticks),
     )
     marker = {"symbol": "square-open", "size": SQUARE, "color": theme.accent, "line": {"width": 2}}
-    figure.add_trace(
-        go.Scatter(
-            **square_at(bins.count[chosen], bins.confidence[chosen], bins.accuracy[chosen]),
-            mode="markers",
-            name="chosen bin",
-            marker=marker,
-            hoverinfo="skip",
-            cliponaxis=False,
-        )
+    figure.add_scatter(
+        **square_at(bins.count[chosen], bins.confidence[chosen], bins.accuracy[chosen]),
+        mode="markers",
+        name="chosen bin",
+        marker=marker,
+        hoverinfo="skip",
+        cliponaxis=False,
     )
     return figure
 
@@ -474,21 +469,14 @@ def bins_table(grid: HistoryGrid, at: int) -> Table:
         Column("empty", f"{grid.of_updates} without answers", "count"),
         Column("gap", f"gap, epoch {grid.moment(at)}, points", "points"),
     )
-    turns, empty = grid.turned.sum(axis=0), grid.frozen.sum(axis=0)
-    low, high = grid.gamma.min(axis=0), grid.gamma.max(axis=0)
-    rows = tuple(
-        (
-            b + 1,
-            float(grid.gamma[at, b]),
-            float(low[b]),
-            float(high[b]),
-            int(turns[b]),
-            int(empty[b]),
-            None if grid.frozen[at, b] else float(grid.gap[at, b]),
-        )
-        for b in range(grid.n_bins)
+    over_epochs = (
+        *(grid.gamma.min(axis=0), grid.gamma.max(axis=0)),
+        *(grid.turned.sum(axis=0), grid.frozen.sum(axis=0)),
     )
-    return Table(columns, rows)
+    values = (np.arange(1, grid.n_bins + 1), grid.gamma[at], *over_epochs)
+    frozen_and_gap = zip(grid.frozen[at], grid.gap[at].tolist(), strict=True)
+    gaps = [None if frozen else gap for frozen, gap in frozen_and_gap]
+    return Table(columns, tuple(zip(*(of_bin.tolist() for of_bin in values), gaps, strict=True)))
 
 
 def correspondence_card(
@@ -616,7 +604,10 @@ def _name(other: GammaDynamics) -> str:
 
 def _gammas(grid: HistoryGrid, other: HistoryGrid, at: int, other_at: int) -> str:
     gamma, other_gamma = grid.gamma[at], other.gamma[other_at]
-    gap = _gaps(grid, other, at, other_at)
+    gap = "the gaps are the same."
+    if grid.gap.shape != other.gap.shape or np.abs(grid.gap - other.gap).max() > SAME:
+        mine, theirs = mean_gap(grid, at), mean_gap(other, other_at)
+        gap = f"a mean gap of {points(theirs, mine)} points instead of {points(mine, theirs)}."
     off = np.abs(gamma - other_gamma)
     if off.max() <= SAME * max(1.0, float(np.abs(gamma).max())):
         return f"the same γ in every bin; {gap}"
@@ -625,10 +616,3 @@ def _gammas(grid: HistoryGrid, other: HistoryGrid, at: int, other_at: int) -> st
     runs += f", here {brief(float(gamma.min()))} to {brief(float(gamma.max()))}"
     widest = f"{brief(float(other_gamma[most]))} instead of {brief(float(gamma[most]))}"
     return f"{runs}, furthest apart in bin {most + 1} ({widest}); {gap}"
-
-
-def _gaps(grid: HistoryGrid, other: HistoryGrid, at: int, other_at: int) -> str:
-    if grid.gap.shape == other.gap.shape and np.abs(grid.gap - other.gap).max() <= SAME:
-        return "the gaps are the same."
-    mine, theirs = mean_gap(grid, at), mean_gap(other, other_at)
-    return f"a mean gap of {points(theirs, mine)} points instead of {points(mine, theirs)}."

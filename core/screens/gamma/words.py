@@ -1,7 +1,6 @@
 """What is said of one epoch of a gamma history: the sentence, the numbers, what must be known."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import binom
@@ -27,14 +26,6 @@ MOVES = {
     "stay": ("stayed at", "stayed at"),
 }
 REPLAY = "A replay only applies the rule. Nothing was trained with it."
-
-
-@dataclass(frozen=True)
-class BinWords:
-    """How the gap of one bin reads."""
-
-    text: str
-    tone: Tone
 
 
 def brief(value: float) -> str:
@@ -84,7 +75,7 @@ def bins_of(grid: HistoryGrid, at: int, level: float = LEVEL) -> BinTable:
     )
 
 
-def gap_words(grid: HistoryGrid, at: int, bin_index: int) -> BinWords:
+def gap_words(grid: HistoryGrid, at: int, bin_index: int) -> Phrase:
     """Return whether a bin says more or less than it should, as far as its answers can show.
 
     The bar is whether the share that was right leaves the consistency band. Rules set gamma by
@@ -93,17 +84,15 @@ def gap_words(grid: HistoryGrid, at: int, bin_index: int) -> BinWords:
     """
     n, gap = int(grid.count[at, bin_index]), float(grid.gap[at, bin_index])
     if n == 0:
-        return BinWords("it holds no validation answers", "ink")
+        return Phrase("it holds no validation answers", "ink")
     bins = bins_of(grid, at, 1 - (1 - LEVEL) / np.count_nonzero(grid.count[at]))
     if bins.band_low[bin_index] <= bins.accuracy[bin_index] <= bins.band_high[bin_index]:
         noun = "answer" if n == 1 else "answers"
-        return BinWords(
-            f"the gap ({points(gap, signed=True)} points, {count(n)} {noun}) could be chance",
-            "quiet",
-        )
+        gap_and_n = f"{points(gap, signed=True)} points, {count(n)} {noun}"
+        return Phrase(f"the gap ({gap_and_n}) could be chance", "quiet")
     more = "more" if gap > 0 else "less"
     text = f"the model says {points(abs(gap))} points {more} than it should"
-    return BinWords(text, "over" if gap > 0 else "under")
+    return Phrase(text, "over" if gap > 0 else "under")
 
 
 def sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
