@@ -88,14 +88,8 @@ def _take(intake: Intake[PicturesReading], file: SealedFile) -> None:
     pictures_home().mkdir(mode=0o700, exist_ok=True)
     into = pictures_home() / secrets.token_hex(8)  # another zip is another folder
     user = session.room().browser.user
-    reading = PicturesReading(
-        name=file.name,
-        read=partial(_read, file, into, user),
-        files=(file.path,),
-        once=True,
-        folder=into,
-    )
-    intake.start(reading)
+    read, files = partial(_read, file, into, user), (file.path,)
+    intake.start(PicturesReading(name=file.name, read=read, files=files, once=True, folder=into))
 
 
 def _read(file: SealedFile, into: Path, user: str, cancel: Event) -> PictureFiles:
@@ -112,9 +106,8 @@ def _read(file: SealedFile, into: Path, user: str, cancel: Event) -> PictureFile
 
 
 def _keep(setting: str, reading: PicturesReading) -> None:
-    st.session_state[f"evaluate.{setting}.pictures"] = Pictures(
-        reading.name, reading.result(), reading.folder
-    )
+    now = Pictures(reading.name, reading.result(), reading.folder)
+    st.session_state[f"evaluate.{setting}.pictures"] = now
 
 
 def _stop(intake: Intake[PicturesReading]) -> None:
@@ -147,6 +140,7 @@ MOMENT_WORDS: Final = {
     form.OWN: "of my own",
 }
 LIBRARIES: Final = "of the catalogue, timm or torchvision"
+WIDTHS: Final = {"name": WIDE, "device": NARROW, "data_root": WIDE}
 MORE_THAN: Final = 12  # sets from which their number is said
 
 
@@ -154,9 +148,10 @@ def images() -> None:
     """Draw which data, parts and sets are looked at."""
     widgets.title("Images", "the test data, and further sets")
     left, right = st.columns(2, gap="small")
+    data = str(form.value("data"))
     with left:
         FORM.select("data", list(DATASETS), lambda name: DATASETS[name].label)
-        widgets.caption(DATASETS[str(form.value("data"))].plain)
+        widgets.caption(DATASETS[data].plain)
     with right:
         st.multiselect(
             "Parts",
@@ -167,11 +162,10 @@ def images() -> None:
             help="A temperature is fitted on the validation part; headline numbers come from the "
             "test part.",
         )
-    if DATASETS[str(form.value("data"))].needs_root:
-        folder("data_root", dropped=form.value("data") == "folder")
+    if DATASETS[data].needs_root:
+        folder("data_root", dropped=data == "folder")
     # Draw the sets beside the data, and what each of them needs
     words = PLAIN_KINDS if state.plain() else KINDS
-    data = str(form.value("data"))
     offered = [kind for kind in KINDS if kind != "cifar10c" or data == "cifar10"]
     offered = [kind for kind in offered if kind != data]
     kinds = [kind for kind in form.value("kinds") or [] if kind in offered]
@@ -229,11 +223,8 @@ def shown() -> None:
         if onnx:
             widgets.caption("The file does not say mean and std: choose those of its training.")
         fixed = not shipped().takes_any(form.model() or "")
-        help_text = (
-            "This network takes one size only."
-            if fixed
-            else "Input size of the network, in pixels."
-        )
+        help_text = "Input size of the network, in pixels."
+        help_text = "This network takes one size only." if fixed else help_text
         with st.container(horizontal=True, vertical_alignment="top", key="evaluate.sizes"):
             for name in ("height", "width"):
                 SHOWN.draw(name, help_text=help_text, disabled=fixed, changed=_edited)
@@ -296,17 +287,12 @@ def more(opened: OpenedWeights) -> None:
         st.expander("More settings", key="evaluate.more"),
         st.container(horizontal=True, vertical_alignment="top", key="evaluate.rest"),
     ):
-        FORM.draw("name", width=WIDE)
-        FORM.draw("limit")
-        FORM.draw("temperature")
-        FORM.draw("batch_size")
-        FORM.draw("device", width=NARROW)
-        FORM.draw("split_seed")
-        FORM.draw("shift_seed")
-        if not DATASETS[str(form.value("data"))].needs_root:
-            FORM.draw("data_root", width=WIDE)
-        if str(form.value("data")).startswith("cifar"):
-            FORM.draw("changed_files")
+        data = str(form.value("data"))
+        names = ["name", "limit", "temperature", "batch_size", "device", "split_seed", "shift_seed"]
+        names += [] if DATASETS[data].needs_root else ["data_root"]
+        names += ["changed_files"] if data.startswith("cifar") else []
+        for name in names:
+            FORM.draw(name, width=WIDTHS.get(name))
 
 
 def network(opened: OpenedWeights, known: tuple[str, ...] | None) -> None:
@@ -349,12 +335,9 @@ def model_name(model: str) -> str:
 
 
 def _picked(opened: OpenedWeights) -> None:
-    candidates = {
-        candidate.model: candidate for candidate in opened.looks_like[str(form.value("group"))]
-    }
-    picked = form.value("pick")
-    if picked in candidates:
-        form.take_candidate(candidates[picked])
+    for candidate in opened.looks_like[str(form.value("group"))]:
+        if candidate.model == form.value("pick"):
+            form.take_candidate(candidate)
 
 
 def shape() -> None:

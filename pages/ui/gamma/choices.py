@@ -1,6 +1,7 @@
 """What is chosen on the Gamma page: the history and one beside it, a replay, the bin."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 
@@ -109,41 +110,25 @@ def replay(source: HistorySource) -> ReplaySettings:
         if name == "adafocal":
             bounds = [_number(key, parameters) for key in ("gamma_max", "gamma_min", "s_th")]
             rule = AdaFocalRule(rate, *bounds)
-        field = parameters["n_bins"]
-        value = st.number_input(
-            field.label,
-            1,
-            MOST_BINS,
-            N_BINS,
-            1,
-            key="n_bins",
-            bind="query-params",
-            persist_state="session",
-            width=120,
-            help=field.help,
-        )
-        n_bins = int(value)
-    return ReplaySettings(source, rule, n_bins)
+        n_bins = _number("n_bins", parameters, (1, MOST_BINS, N_BINS, 1))
+    return ReplaySettings(source, rule, int(n_bins))
 
 
-def _number(key: str, parameters: Mapping[str, Field]) -> float:
-    """Draw one setting of the rule within its range; it lives in the link."""
+def _number(
+    key: str, parameters: Mapping[str, Field], ends: tuple[float, float, float, float] | None = None
+) -> float:
+    """Draw one setting of the rule within its range; it lives in the link.
+
+    `ends` are lowest, highest, default and step in the place of the field's.
+    """
     field = parameters[key]
-    assert field.low is not None
-    assert field.high is not None
-    value = st.number_input(
-        field.label,
-        LOWEST if field.open_low else float(field.low),
-        float(field.high),
-        float(field.default),
-        float(field.step),
-        key=key,
-        bind="query-params",
-        persist_state="session",
-        width=120,
-        help=field.help,
-    )
-    return float(value)
+    if ends is None:
+        assert field.low is not None
+        assert field.high is not None
+        low = LOWEST if field.open_low else float(field.low)
+        ends = low, float(field.high), float(field.default), float(field.step)
+    kept: dict[str, Any] = {"key": key, "bind": "query-params", "persist_state": "session"}
+    return float(st.number_input(field.label, *ends, width=120, help=field.help, **kept))
 
 
 def bin_of(grid: HistoryGrid, bin_index: int) -> None:

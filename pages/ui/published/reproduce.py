@@ -119,27 +119,15 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
         roots = {}
         for data in dict.fromkeys(row.dataset for row in rows if printed_settings(row)):
             entry = data_entry(data)
-            root = st.text_input(
-                f"Folder of {entry.label}",
-                key=f"published.root.{data}",
-                placeholder="needed" if entry.needs_root else "downloaded if empty",
-                width=220,
-            )
-            if root:
-                roots[data] = root
+            instead = "needed" if entry.needs_root else "downloaded if empty"
+            roots[data] = _path(f"Folder of {entry.label}", f"root.{data}", instead)
         # Each file or folder that trainings begin with has a path
         printed = filter(None, map(printed_settings, rows))
-        beginnings = dict.fromkeys(name for of in printed for name in of.get("text", {}).values())
         paths = {}
-        for name in beginnings:
-            path = st.text_input(
-                "Folder of BERT" if name == BERT_BASE else "Word vectors",
-                key=f"published.begins.{name}",
-                placeholder=name,
-                width=220,
-            )
-            if path:
-                paths[name] = path
+        for name in dict.fromkeys(name for of in printed for name in of.get("text", {}).values()):
+            label = "Folder of BERT" if name == BERT_BASE else "Word vectors"
+            paths[name] = _path(label, f"begins.{name}", name)
+    roots, paths = ({key: path for key, path in of.items() if path} for of in (roots, paths))
     launcher.ask(jobs)
     own: JsonObject = {} if network == PRINTED else {"model": network}
     own |= {} if epochs is None else {"epochs": int(epochs)}
@@ -172,6 +160,10 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
             st.markdown(f"{n} training{'s' if n > 1 else ''} queued or running.", width="content")
             st.page_link(site.TRAIN.script, label="Open the queue", icon=site.TRAIN.icon)
     return own
+
+
+def _path(label: str, name: str, instead: str) -> str:
+    return st.text_input(label, key=f"published.{name}", placeholder=instead, width=220)
 
 
 def _names(row: PublishedNumber) -> tuple[str, str, str]:

@@ -63,7 +63,12 @@ FORM: Final = Form(
     },
 )
 key, value, put = FORM.key, FORM.value, FORM.put
-OF_SCHEDULE = {"step": ("factor",), "plateau": ("factor", "patience"), "linear": ("warmup",)}
+WIDTHS = {"optimizer": NARROW, "schedule": NARROW, "drops": 200}
+OF_SCHEDULE = {
+    "step": ("drops", "factor"),
+    "plateau": ("factor", "patience"),
+    "linear": ("warmup",),
+}
 
 
 def begin() -> None:
@@ -256,22 +261,15 @@ def draw(jobs: LocalJobs) -> None:
             widgets.caption(f"{RECIPES[recipe].source}.")
         widgets.title("Learning")
         with st.container(horizontal=True, vertical_alignment="top", key="train.steps"):
-            FORM.draw("batch_size")
-            FORM.draw("optimizer", width=NARROW)
-            FORM.draw("lr")
-            if value("optimizer") == "sgd":
-                FORM.draw("momentum")
-            FORM.draw("weight_decay")
-            if value("optimizer") == "adagrad" and of_texts():
-                FORM.draw("vectors_lr")
-            FORM.draw("schedule", width=NARROW)
-            if value("schedule") == "step":
-                FORM.draw("drops", width=200)
-            of_schedule = OF_SCHEDULE.get(str(value("schedule")), ())
-            for name in (*of_schedule, "keep", "last_batch", "reduction", "clip_norm", "precision"):
-                FORM.draw(name)
-            if not of_texts():
-                FORM.draw("augment")
+            names = ["batch_size", "optimizer", "lr"]
+            names += ["momentum"] if value("optimizer") == "sgd" else []
+            names += ["weight_decay"]
+            names += ["vectors_lr"] if value("optimizer") == "adagrad" and of_texts() else []
+            names += ["schedule", *OF_SCHEDULE.get(str(value("schedule")), ())]
+            names += ["keep", "last_batch", "reduction", "clip_norm", "precision"]
+            names += [] if of_texts() else ["augment"]
+            for name in names:
+                FORM.draw(name, width=WIDTHS.get(name))
         widgets.title("Texts" if of_texts() else "Images")
         with st.container(horizontal=True, vertical_alignment="top", key="train.images"):
             FORM.draw("n_train")
