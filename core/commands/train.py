@@ -152,5 +152,6 @@ def _report_several(
             print(printable(f"{job.id}  {job.state}  {job.name}"))
     runs = [job.run for job in ended if job.run]
     if 1 < len(runs) <= MOST_RUNS:
-        print(f"Compare draws them by setting: /compare?runs={','.join(runs)}", file=sys.stderr)
+        link = f"/compare?runs={','.join(runs)}&way=sweep"
+        print(f"Compare draws them by setting: {link}", file=sys.stderr)
     return failures[0].exit_code if failures else 0

@@ -342,11 +342,23 @@ def test_what_is_folded_is_drawn_for_trained_runs(page):
         "training": "Gamma by epoch",
         "rows": "of 500 images get different answers",
     }
+    test.session_state["compare.more"] = True
     for way, words in said_by_way.items():
-        test.session_state["compare.more"] = True
-        test.session_state["compare.way"] = way
+        if way != "sweep":  # the first
+            test.run()
+            test.segmented_control(key="widget.way").set_value(way)
         fine(test.run())
         assert words in html(test)
+        assert test.query_params.get("way", "sweep") in (way, [way])
+
+
+def test_a_link_unfolds_the_view_that_it_names(page):
+    test = page(runs="digits-ce,digits-adafocal,digits-focal-3", way="scatter")
+    until(test, lambda: names_in_table(test))
+    assert "ECE against Accuracy" in html(fine(test))
+    test = page(runs="digits-ce,digits-adafocal,digits-focal-3", way="nothing")
+    until(test, lambda: names_in_table(test))
+    assert "ECE by loss" in html(fine(test))
 
 
 def test_figure_and_headline_have_one_reference_until_another_is_chosen(page):

@@ -91,6 +91,17 @@ def keep_run(library, run_id, **more):
     )
 
 
+def test_trainings_of_one_submission_lead_to_compare_once_all_have_ended(page, keep, library):
+    for name in ("first", "second"):
+        keep_run(library, name)
+        keep(name, JobState.SUCCEEDED, run=name, group="sweep")
+    links = [link.proto for link in fine(page()).get("page_link")]
+    (link,) = (one for one in links if one.label == "Compare by setting")
+    assert link.query_string == "runs=first%2Csecond&way=sweep"
+    keep("third", group="sweep")
+    assert not any("Compare by" in link.proto.label for link in fine(page()).get("page_link"))
+
+
 def buttons(test: AppTest) -> list[str]:
     return [button.label for button in test.button]
 

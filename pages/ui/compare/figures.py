@@ -17,7 +17,7 @@ from core.screens.kit.records import FigureCard
 from core.screens.kit.run_marks import RunMark
 from core.screens.kit.words import LABELS
 from core.studies.comparison import Answers, settings, varied
-from pages.ui import cache, frame, html_macros, row_pictures, widgets
+from pages.ui import cache, frame, html_macros, row_pictures, state, widgets
 from pages.ui.caching import cached
 from pages.ui.visitor import open_library
 
@@ -94,7 +94,10 @@ def views(
 ) -> None:
     """Draw the view that is chosen, once it is unfolded."""
     more = st.expander(
-        "By setting, metric, seed, epoch and row", key="compare.more", on_change="rerun"
+        "By setting, metric, seed, epoch and row",
+        expanded="way" in st.query_params,
+        key="compare.more",
+        on_change="rerun",
     )
     if not more.open:
         return
@@ -119,15 +122,15 @@ def views(
     }
     with more:
         ways = [way for way in WAYS if offered[way]]
-        st.session_state.setdefault("compare.way", ways[0])
-        if st.session_state["compare.way"] not in ways:
-            st.session_state["compare.way"] = ways[0]
+        state.choice("way", ways, ways[0])
         way = st.segmented_control(
             "View",
             ways,
             required=True,
             format_func=WAYS.__getitem__,
-            key="compare.way",
+            key=(key := state.widget_key("way")),
+            on_change=state.pick,
+            args=("way", ways[0], key),
             label_visibility="collapsed",
         )
         if way == "sweep":

@@ -12,6 +12,7 @@ from core.errors import AuditError
 from core.jobs.audit import AUDIT
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
+from core.metrics.comparison import MOST_RUNS
 from core.screens.evaluate import results as evaluation
 from core.screens.kit.numbers import count, duration, memory
 from core.screens.runs import audit_words
@@ -89,7 +90,18 @@ def rows(jobs: LocalJobs, listed: Sequence[Job], kind: str = "") -> None:
         with st.container(gap="xsmall", key=f"queue.group.{group[-1].id}"):
             if len(group) > 1:
                 done = sum(job.state.ended for job in group)
-                widgets.caption(f"{len(group)} together, {done} ended; {_day(group[-1])}")
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    widgets.caption(f"{len(group)} together, {done} ended; {_day(group[-1])}")
+                    runs = [job.run for job in reversed(group) if job.run]
+                    if done == len(group) and 1 < len(runs) <= MOST_RUNS:
+                        trained = group[0].kind == words.TRAIN
+                        st.page_link(
+                            site.COMPARE.script,
+                            label="Compare by setting" if trained else "Compare",
+                            icon=site.COMPARE.icon,
+                            query_params={"runs": ",".join(runs)}
+                            | ({"way": "sweep"} if trained else {}),
+                        )
             for job in reversed(group):  # in the order in which they start
                 _row(jobs, job, listed)
     if len(groups) > SHOWN and not unfolded:
