@@ -417,7 +417,11 @@ def _ood(views: RunViews) -> Iterator[Section]:
             else f"{SECTIONS[OOD]}: {names[split].label}",
             sentence=view.sentence,
             numbers=() if views.plain else view.numbers,
-            cards=(view.density,) if views.plain or place else (view.roc, view.density),
+            cards=tuple(
+                card
+                for key, card in view.figures.items()
+                if not place or key not in view.of_all_sets
+            ),
             tables=(written_scores("", view.counts),),
             paragraphs=tuple(paragraphs),
             caption=view.caption,

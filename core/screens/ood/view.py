@@ -1,8 +1,9 @@
 """What the page Out of distribution says of one run and one set: sentence, numbers, figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -132,15 +133,33 @@ class AtThreshold:
     said: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """What the figures of a set are drawn from; see `ood_view`."""
+
+    named: NamedRun
+    name: SetName
+    curve: ShownCurve
+    curves: Sequence[ShownCurve]
+    tally: Counts
+    scoring: str
+    caption: str
+    plain: bool
+
+
 @dataclass(frozen=True)
 class OodView:
-    """Everything that the upper part of the page draws; `more` numbers are folded."""
+    """Everything that the upper part of the page draws; `more` numbers are folded.
+
+    `figures` are those of `FIGURES` by their keys. The threshold stands under "density"; those that
+    `of_all_sets` names are the same whichever set is in focus.
+    """
 
     sentence: Sentence
     numbers: tuple[Tile, ...]
     more: tuple[Tile, ...]
-    roc: FigureCard
-    density: FigureCard
+    figures: Mapping[str, FigureCard]
+    of_all_sets: frozenset[str]
     tally: Counts
     counts: ScoreTable
     reading: str
@@ -195,12 +214,23 @@ def ood_view(
         tiles[key] = Tile(label, value, interval=span, note=positive, help=meaning)
     how = () if plain else (scoring, POSITIVE, f"file digest {named.digest[:8]}")
     caption = "; ".join(filter(None, (counted, by_weight, *how))) + "."
+    drawn = Drawn(
+        named=named,
+        name=name,
+        curve=curve,
+        curves=curves,
+        tally=at.tally,
+        scoring=scoring,
+        caption=caption,
+        plain=plain,
+    )
+    shown = [(kind, kind.card(drawn)) for kind in FIGURES if kind.plain or not plain]
     return OodView(
         sentence=at.sentence,
         numbers=tuple(tile for key, tile in tiles.items() if key in FIRST),
         more=tuple(tile for key, tile in tiles.items() if key not in FIRST),
-        roc=_roc_card(curves, at.tally, scoring, caption),
-        density=_density_card(named, name, curve, at.tally, caption, plain=plain),
+        figures={card.key: card for _, card in shown},
+        of_all_sets=frozenset(card.key for kind, card in shown if kind.of_all_sets),
         tally=at.tally,
         counts=at.counts,
         reading=reading_words(name, curve.judged.score, auroc, plain=plain)
@@ -288,12 +318,10 @@ def edges_of(separation: Separation, score: str) -> tuple[Float, bool]:
     return np.linspace(low, low + wide, BINS + 1), False
 
 
-def _roc_card(
-    curves: Sequence[ShownCurve], counts: Counts, scoring: str, caption: str
-) -> FigureCard:
-    lines = []
+def _roc_card(drawn: Drawn) -> FigureCard:
+    lines, counts = [], drawn.tally
     rows: list[tuple[str, str, float, float]] = []
-    for curve in curves:
+    for curve in drawn.curves:
         alarms, flagged = roc_points(curve.judged.separation)
         area = curve.judged.numbers["auroc"].value or 0.0
         lines.append(
@@ -317,18 +345,17 @@ def _roc_card(
         title="ROC",
         explanation="the ring is the threshold",
         draw=partial(roc, lines, spot),
-        alt=f"ROC curves by {scoring}, {POSITIVE}. Area under the curve: {areas}. At the threshold "
-        f"{percent(spot.flagged)} of the set and {percent(spot.alarms)} of the in-distribution "
-        f"{with_row_noun('images')} are flagged.",
+        alt=f"ROC curves by {drawn.scoring}, {POSITIVE}. Area under the curve: {areas}. "
+        f"At the threshold {percent(spot.flagged)} of the set and {percent(spot.alarms)} of the "
+        f"in-distribution {with_row_noun('images')} are flagged.",
         table=Table(ROC_COLUMNS, tuple(rows)),
-        caption=caption,
+        caption=drawn.caption,
     )
 
 
-def _density_card(
-    named: NamedRun, name: SetName, curve: ShownCurve, counts: Counts, caption: str, *, plain: bool
-) -> FigureCard:
-    separation = curve.judged.separation
+def _density_card(drawn: Drawn) -> FigureCard:
+    named, name, curve, counts = drawn.named, drawn.name, drawn.curve, drawn.tally
+    plain, separation = drawn.plain, curve.judged.separation
     score = SCORES[curve.judged.score]
     title, across = (PLAIN_TITLE, PLAIN_AXIS) if plain else (score.label, score.axis)
     edges, log = edges_of(separation, curve.judged.score)
@@ -356,8 +383,8 @@ def _density_card(
         Column("in_distribution", f"{named.split} (in-distribution)", "weight"),
         Column("out_of_distribution_positive", f"{name.label} (positive)", "weight"),
     )
-    drawn = (edges[:-1], edges[1:], inside, outside)
-    rows = tuple(zip(*(column.tolist() for column in drawn), strict=True))
+    cells = (edges[:-1], edges[1:], inside, outside)
+    rows = tuple(zip(*(column.tolist() for column in cells), strict=True))
     return FigureCard(
         key="density",
         title=title,
@@ -369,5 +396,16 @@ def _density_card(
         f"{weight(counts.flagged_in)} and {weight(counts.flagged_out)} of them"
         f"{' by weight' if separation.weighted else ''}.",
         table=Table(columns, rows),
-        caption=caption,
+        caption=drawn.caption,
     )
+
+
+class OodFigure(NamedTuple):
+    """A figure of the page and the report: one for all sets or one a set; in plain words too."""
+
+    card: Callable[[Drawn], FigureCard]
+    of_all_sets: bool = False
+    plain: bool = False
+
+
+FIGURES = (OodFigure(_roc_card, of_all_sets=True), OodFigure(_density_card, plain=True))

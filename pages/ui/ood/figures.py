@@ -71,7 +71,7 @@ def threshold(
     shares = [step / 100.0 for step in choices.STEPS]
     steps = at_thresholds(named, name, judged, shares, effects=effects, plain=plain)
     with left if plain else right:
-        widgets.figure(view.density)
+        widgets.figure(view.figures["density"])
         choices.threshold(alarms, moved(name, steps))
     with right:
         if plain:
@@ -89,8 +89,10 @@ def threshold(
     if not plain:
         with strip:
             widgets.strip(view.numbers)
-        with left:
-            widgets.figure(view.roc)
+    with left:
+        for key, card in view.figures.items():
+            if key != "density":
+                widgets.figure(card)
     return view
 
 

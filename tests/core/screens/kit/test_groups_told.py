@@ -277,11 +277,11 @@ def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
         "noise, n = 120, counting as about 93 of equal weight; those of the set count by films;"
         in (view.caption)
     )
-    bins = view.density.table.rows
+    bins = view.figures["density"].table.rows
     assert sum(row[2] for row in bins) == 120
     assert sum(row[3] for row in bins) == pytest.approx(120.0, rel=1e-9)
     assert isinstance(bins[0][2], int)
-    assert "images by weight" in view.density.figure("light").to_json()
+    assert "images by weight" in view.figures["density"].figure("light").to_json()
     first, second = csv.DictReader(io.StringIO(csv_text(view.counts.file)))
     assert (first["flagged"], first["weight_column"]) == (str(counts.flagged_in), "")
     assert (float(second["flagged"]), second["weight_column"]) == (counts.flagged_out, "films")

@@ -1,5 +1,7 @@
 """The words, tables and cards of the page Out of distribution, on parts whose numbers are known."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from core.metrics.records import Score
 from core.ood.separation import Separation, counts_at, threshold_at
 from core.predictions import Predictions, ScoreKind, Task
 from core.published import auroc_rows
+from core.reports.html import picture
 from core.reports.table import csv_text
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.row_noun import speaking_of
@@ -123,11 +126,20 @@ def test_the_threshold_moves_the_counts():
 def test_the_positive_class_is_on_every_card_table_and_line():
     found = view()
     assert "positive class: out-of-distribution" in found.caption
-    for card in (found.roc, found.density):
+    for card in found.figures.values():
         assert "positive" in csv_text(card.table).splitlines()[0]
         assert "positive" in card.figure("light").to_json()
         assert "positive class: out-of-distribution" in card.caption
+        assert card.table.rows
+        assert re.search("[0-9]", card.alt)
+        assert picture(card).marks  # on paper
     assert "positive" in csv_text(found.counts.file).splitlines()[0]
+
+
+def test_what_is_of_all_sets_stands_once_and_plain_words_have_figures_of_their_own():
+    found, plain = view(), view(plain=True)
+    assert (list(found.figures), found.of_all_sets) == (["roc", "density"], {"roc"})
+    assert list(plain.figures) == ["density"]
 
 
 def test_the_counts_as_a_file():
@@ -161,7 +173,9 @@ def test_the_numbers_say_which_side_is_positive():
 
 def test_every_row_is_in_a_bin():
     for score, first in (("entropy", 1), ("energy", 2)):
-        card = view(separated(np.arange(1, 101) / 100, [1e-12, 0.5, 90.0], score)).density
+        card = view(separated(np.arange(1, 101) / 100, [1e-12, 0.5, 90.0], score)).figures[
+            "density"
+        ]
         rows = card.table.rows
         assert sum(row[2] for row in rows) == 100
         assert sum(row[3] for row in rows) == 3
@@ -191,7 +205,7 @@ def test_each_step_of_the_slider_is_what_the_page_says_there(score, plain):
     rng = np.random.default_rng(4)
     shown = separated(rng.beta(1, 4, 731), rng.beta(3, 2, 217), score)
     first = view(shown, alarms=SLIDER[0], plain=plain)
-    density, curve = first.density.figure("light"), first.roc.figure("light")
+    moved = {key: card.figure("light") for key, card in first.figures.items()}
     steps = at_thresholds(NAMED, STREETS, shown.judged, SLIDER, plain=plain)
     for k, (share, step) in enumerate(zip(SLIDER, steps, strict=True)):
         page = view(shown, alarms=share, plain=plain)
@@ -201,17 +215,18 @@ def test_each_step_of_the_slider_is_what_the_page_says_there(score, plain):
         assert step.said.startswith(f"{100 * share:.1f}\u202f%; ")
         if k % 20 == 10:  # a figure takes much longer than its numbers
             for path, value in step.line.items():
-                density.layout[path] = value
-            curve.data[-1].update(step.spot)
-            assert density.to_json() == page.density.figure("light").to_json()
-            assert curve.to_json() == page.roc.figure("light").to_json()
+                moved["density"].layout[path] = value
+            if not plain:
+                moved["roc"].data[-1].update(step.spot)
+            for key, card in page.figures.items():
+                assert moved[key].to_json() == card.figure("light").to_json()
 
 
 def test_plain_words_speak_of_hundreds_and_name_no_auroc():
     found = view(plain=True)
     assert "AUROC" not in found.sentence.text
-    assert found.density.title == "How unsure it is"
-    assert "in-distribution" not in str(found.density.draw(LIGHT).data)
+    assert found.figures["density"].title == "How unsure it is"
+    assert "in-distribution" not in str(found.figures["density"].draw(LIGHT).data)
     assert found.counts.heads == ("Of these pictures", "Alarm", "No alarm", "All")
     said = plain_view(STREETS, HAND.judged, found.tally)
     assert [one.crossed for one in said.hundreds] == [90, 5]
@@ -365,5 +380,5 @@ def test_hostile_names_are_text():
     name = SetName("<b>x</b>", "inputs")
     shown = ShownCurve("<b>x</b>", MARK, HAND.judged)
     found = view(shown, name)
-    for card in (found.roc, found.density):
+    for card in found.figures.values():
         assert "<b>x</b>" not in card.figure("light").to_json().replace("\\u003c", "<")
