@@ -5,6 +5,7 @@ import re
 import struct
 from collections.abc import Collection
 from enum import StrEnum
+from typing import Self
 
 from core.errors import Refused
 from core.readers.formats.contents import FileBytes
@@ -63,36 +64,32 @@ FILMS = (
 SAVE_AS = "save predictions as .npz, .csv, .parquet or .safetensors"
 
 
-class FileFormat(StrEnum):
-    """Formats that are read."""
-
-    NPY = "npy"
-    ZIP = "zip"
-    PARQUET = "parquet"
-    ARROW = "arrow"
-    SAFETENSORS = "safetensors"
-    PICKLE = "pickle"
-    JSON = "json"
-    CSV = "csv"
-
-
-TEXT_SUFFIXES = {"csv", "tsv", "txt"}
+TEXT_SUFFIXES = ("csv", "tsv", "txt")
 PICKLE_SUFFIXES = ("pt", "pth", "ckpt", "bin", "pkl", "p", "pickle")
-SUFFIXES: dict[str, set[FileFormat]] = {
-    "npz": {FileFormat.ZIP},
-    "npy": {FileFormat.NPY},
-    "csv": {FileFormat.CSV},
-    "tsv": {FileFormat.CSV},
-    "txt": {FileFormat.CSV},
-    "parquet": {FileFormat.PARQUET},
-    **{key: {FileFormat.ARROW} for key in ("arrow", "feather", "ftr", "ipc")},
-    **{key: {FileFormat.ZIP} for key in ("xlsx", "xlsm")},
-    "safetensors": {FileFormat.SAFETENSORS},
-    **{key: {FileFormat.JSON} for key in ("json", "jsonl", "ndjson")},
-    "zip": {FileFormat.ZIP},
-    **{key: {FileFormat.ZIP, FileFormat.PICKLE} for key in PICKLE_SUFFIXES},
-    "dat": {FileFormat.ZIP, FileFormat.PICKLE, FileFormat.CSV, FileFormat.NPY},
-}
+
+
+class FileFormat(StrEnum):
+    """Formats that are read: suffixes that may stand for one, and the bytes it begins with."""
+
+    NPY = "npy", ("npy", "dat"), b"\x93NUMPY"
+    ZIP = "zip", ("npz", "zip", "xlsx", "xlsm", *PICKLE_SUFFIXES, "dat"), b"PK"
+    PARQUET = "parquet", ("parquet",), b"PAR1"
+    ARROW = "arrow", ("arrow", "feather", "ftr", "ipc"), b"ARROW1", b"\xff\xff\xff\xff"  # a stream
+    SAFETENSORS = "safetensors", ("safetensors",)
+    PICKLE = "pickle", (*PICKLE_SUFFIXES, "dat")
+    JSON = "json", ("json", "jsonl", "ndjson")
+    CSV = "csv", (*TEXT_SUFFIXES, "dat")
+
+    suffixes: tuple[str, ...]
+    starts: tuple[bytes, ...]
+
+    def __new__(cls, value: str, suffixes: tuple[str, ...], *starts: bytes) -> Self:
+        """Return a member, which is the string that errors and files hold."""
+        form = str.__new__(cls, value)
+        form._value_, form.suffixes, form.starts = value, suffixes, starts
+        return form
+
+
 DICOM = b"DICM"  # after 128 bytes that anybody may use
 PICTURES = {
     b"\x89PNG\r\n\x1a\n": "a PNG picture", b"\xff\xd8\xff": "a JPEG picture",
@@ -152,14 +149,14 @@ def sniff(source: FileBytes) -> FileFormat:
         raise Refused("PHI", what, FILMS)
     _refuse_others(head, source.suffix)
     form = _form(source, head)
-    claimed = SUFFIXES.get(source.suffix)
+    claimed = [other for other in FileFormat if source.suffix in other.suffixes]
     if form is None:
         what = "The content is in none of the formats that Candor reads"
         if claimed:
             what = f"The content is not what the suffix .{source.suffix} says"
             raise Refused("FORMAT_MISMATCH", what, SAVE_AS)
         raise Refused("FORMAT_UNKNOWN", what, SAVE_AS)
-    if claimed is not None and form not in claimed:
+    if claimed and form not in claimed:
         what = f"The suffix .{source.suffix} says otherwise: the content is {form}"
         raise Refused("FORMAT_MISMATCH", what, "give the file its right suffix")
     return form
@@ -208,14 +205,8 @@ def _refuse_others(head: bytes, suffix: str) -> None:
 
 
 def _form(source: FileBytes, head: bytes) -> FileFormat | None:
-    for magic, form in (
-        (b"PK", FileFormat.ZIP),
-        (b"\x93NUMPY", FileFormat.NPY),
-        (b"PAR1", FileFormat.PARQUET),
-        (b"ARROW1", FileFormat.ARROW),
-        (b"\xff\xff\xff\xff", FileFormat.ARROW),  # a stream, as datasets keep
-    ):
-        if head.startswith(magic):
+    for form in FileFormat:
+        if head.startswith(form.starts):
             return form
     # Safetensors: a length of eight bytes and an object; no text holds NUL bytes there.
     if source.suffix == "safetensors" or (0 in head[:8] and head[8:10] in (b'{"', b"{ ", b"{}")):

@@ -29,8 +29,9 @@ from core.readers.sandbox.readers import FILE, READERS, SHARD
 from core.readers.sandbox.wire import Exchange
 from tests import hostile_cases as made
 from tests.core.readers.test_boxes import NIH, PLAIN
-from tests.core.readers.test_mutations import VALID, changed
+from tests.core.readers.test_mutations import changed
 from tests.core.readers.test_picture_zips import picture
+from tests.core.readers.test_refusals import VALID
 
 ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "build" / "fuzz"

@@ -1,8 +1,10 @@
-"""What cannot be audited is refused with a code, the place and a remedy."""
+"""Files of each format are read; what cannot be audited is refused with a code and a remedy."""
 
 import gzip
 import io
+import json
 import pickle
+import re
 import struct
 import zipfile
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from core.errors import Refused
 from core.predictions import ScoreKind
 from core.readers.formats.contents import FileBytes
+from core.readers.formats.sniff import FileFormat, sniff
 from core.readers.predictions.interpret import read_source
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import NeedsChoice
@@ -21,6 +24,85 @@ from tests import hostile_cases as made
 z, p, y = made.LOGITS, made.PROBABILITIES, made.LABELS
 sig, findings = made.SIGMOID, made.FINDINGS
 hole = np.arange(made.N)[:, None] == 5
+few_z, few_y = z[:12], y[:12]
+HEADER = {
+    "logits": {"dtype": "F64", "shape": [12, 4], "data_offsets": [0, 384]},
+    "labels": {"dtype": "I64", "shape": [12], "data_offsets": [384, 480]},
+}
+SCORED = [
+    {
+        "out": [{"label": n, "score": s} for n, s in zip(made.NAMES, row, strict=True)],
+        "truth": made.NAMES[k],
+    }
+    for row, k in zip(made.PROBABILITIES[:12].tolist(), few_y.tolist(), strict=True)
+]
+VALID = {
+    "file.npz": made.npz(logits=few_z, labels=few_y),
+    "file.npy": made.npy(few_z),
+    "file.csv": b"\n".join(made.CSV.splitlines()[:13]),
+    "file.parquet": made.parquet({**dict(zip(made.NAMES, few_z.T, strict=True)), "label": few_y}),
+    "file.safetensors": made.safetensors(HEADER, few_z.tobytes() + few_y.tobytes()),
+    "file.json": json.dumps({"logits": few_z.tolist(), "labels": few_y.tolist()}).encode(),
+    "two.pkl": made.pickled(((few_z, few_y), (few_z, few_y)), 2),
+    "five.pkl": made.pickled({"logits": few_z, "labels": few_y}, 5),
+    "lines.jsonl": b"\n".join(
+        json.dumps({"logits": row.tolist(), "label": int(label)}).encode()
+        for row, label in zip(few_z, few_y, strict=True)
+    ),
+    "split.json": json.dumps(
+        {
+            "columns": ["logits", "label"],
+            "data": [list(r) for r in zip(few_z.tolist(), few_y.tolist(), strict=True)],
+        }
+    ).encode(),
+    "lists.csv": made.table(
+        ("logits", "label"),
+        [[f'"{row.tolist()}"', label] for row, label in zip(few_z, few_y, strict=True)],
+    ),
+    "batches.pkl": made.pickled([(few_z[i : i + 3], few_y[i : i + 3]) for i in range(0, 12, 3)]),
+    "lists.parquet": made.parquet({"logits": few_z.tolist(), "label": few_y}),
+    "names.npz": made.npz(logits=few_z, labels=few_y, class_names=np.array(made.NAMES, object)),
+    "table.feather": made.feather({**dict(zip(made.NAMES, few_z.T, strict=True)), "label": few_y}),
+    "nested.json": json.dumps({"run": 1, "results": SCORED}).encode(),
+    "samples.jsonl": b"\n".join(
+        json.dumps(
+            {"doc": {}, "target": int(label), "filtered_resps": [[v - 9, False] for v in row]}
+        ).encode()
+        for row, label in zip(few_z.tolist(), few_y, strict=True)
+    ),
+    "book.xlsx": made.workbook(
+        [
+            [*made.NAMES, "label"],
+            *([*row, int(k)] for row, k in zip(few_z.tolist(), few_y, strict=True)),
+        ]
+    ),
+    "packed.zip": made.archive({"a.csv": b"\n".join(made.CSV.splitlines()[:13])}),
+}
+
+
+def labels_of(name: str) -> FileBytes | None:
+    """The labels of a valid file that has none."""
+    return FileBytes.of_bytes("y.npy", made.npy(few_y)) if name == "file.npy" else None
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_a_valid_file_of_each_form_holds_what_was_written(name: str) -> None:
+    source = FileBytes.of_bytes(name, VALID[name])
+    found = read_source(source, labels_of(name), ReadOptions())
+    for ready in found.splits.values():
+        read = ready.predictions()
+        np.testing.assert_array_equal(read.scores.argmax(axis=1), few_z.argmax(axis=1))
+        np.testing.assert_array_equal(read.labels, few_y)
+
+
+def test_every_format_has_a_valid_file_and_every_suffix_a_row_of_the_docs() -> None:
+    forms = {sniff(FileBytes.of_bytes(name, data)) for name, data in VALID.items()}
+    assert forms == set(FileFormat)
+    page = (Path(__file__).parents[3] / "docs" / "reading.md").read_text("utf-8")
+    rows = page.partition("\n## Formats\n")[2].partition("\n## ")[0]
+    first = " ".join(re.findall(r"^\| (.*?) \|", rows, re.MULTILINE))
+    listed = set(re.findall(r"`\.(\w+)`", first))
+    assert listed == {suffix for form in FileFormat for suffix in form.suffixes} | {"eval"}
 
 
 def refusal(
