@@ -45,7 +45,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/reports": Size(3_290, 20, 22),
     "core/screens": Size(19_940, 84, 110),
     "core/studies": Size(3_550, 15, 11),
-    "core/training": Size(4_410, 19, 28),
+    "core/training": Size(4_460, 19, 28),
     "core/xray": Size(1_270, 8, 12),
     "pages": Size(18_620, 115, 158),
 }

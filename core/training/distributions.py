@@ -21,6 +21,8 @@ DOT: Final = "."
 BINS: Final = 25  # Mukhoti et al. 2020, figure 2
 RELIABILITY, NORMS, VALIDATION = "train_bins", "row_grad_norm", "val_bins"
 OF_TRAINING: Final = ("train_top", "train_own", "own_lower", "own_upper")
+LEARNED: Final = "learned"
+LEARNED_GROUPS, LOGIT_BINS = 4, 20
 DECADES: Final = (-8, 2)  # of norms; what lies beyond counts in the bins at the ends
 PER_DECADE: Final = 3
 N_NORMS: Final = PER_DECADE * (DECADES[1] - DECADES[0])
@@ -128,22 +130,13 @@ def learned_epochs(validation: Scores, labels: Int) -> Int:
     Parameters
     ----------
     validation : (E, N, K) array of float
-        Logits after each epoch, 1..E.
+        Logits after each epoch, 1..E. Of equal logits the first class is the answer.
     labels : (N,) array of int in 0..K-1
-
-    Returns
-    -------
-    (N,) int64
-        Of equal logits the first class is the answer.
 
     Raises
     ------
     Refused
         NONFINITE when an epoch holds logits of a diverged model.
-
-    References
-    ----------
-    Ghosh et al. 2022, appendix M, which follows training rows.
     """
     learned = np.ones(len(labels), np.int64)
     for epoch, logits in enumerate(validation):
@@ -152,6 +145,42 @@ def learned_epochs(validation: Scores, labels: Int) -> Int:
             raise Refused("NONFINITE", what, remedy, f"epoch {epoch + 1}")
         learned[logits.argmax(axis=-1) != labels] = epoch + 2
     return learned
+
+
+def learned_logits(learned: Int, largest: Float, n_epochs: int) -> dict[str, float]:
+    """Return how the largest logit at the end is spread over rows of each span of learned epochs.
+
+    Parameters
+    ----------
+    learned : (N,) int64 in 1..E + 1
+        The epoch from which a row is answered right to the end, as of `learned_epochs`.
+    largest : (N,) float64
+    n_epochs : int
+        E.
+
+    Returns
+    -------
+    dict
+        By bin of logits `lower`, `upper` and the counts of rows of each group `of0`, `of1`...; by
+        group `first` and `last` epoch (E + 1 of rows that were never learned) and `median`.
+
+    References
+    ----------
+    Ghosh et al. 2022, appendix M and figure 34, of training rows.
+    """
+    edges = np.histogram_bin_edges(largest, LOGIT_BINS)
+    spans = np.array_split(np.arange(1, n_epochs + 1), min(n_epochs, LEARNED_GROUPS))
+    parts: dict[str, float] = {}
+    for b in range(LOGIT_BINS):
+        parts |= {f"{b}.lower": float(edges[b]), f"{b}.upper": float(edges[b + 1])}
+    for g, span in enumerate([*spans, np.array([n_epochs + 1])]):
+        rows = largest[(learned >= span[0]) & (learned <= span[-1])]
+        if rows.size:
+            parts |= {f"{g}.first": float(span[0]), f"{g}.last": float(span[-1])}
+            parts[f"{g}.median"] = float(np.median(rows))
+            counts = np.histogram(rows, edges)[0]
+            parts |= {f"{b}.of{g}": float(n) for b, n in enumerate(counts.tolist())}
+    return {f"{LEARNED}.{name}": value for name, value in parts.items()}
 
 
 def norm_histogram(norms: Float) -> dict[str, float]:

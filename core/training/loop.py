@@ -28,7 +28,7 @@ from core.metrics import top_label
 from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes, Task
 from core.training import checkpoint, progress, threads
-from core.training.distributions import correspondence, norm_histogram, reliability
+from core.training.distributions import correspondence, learned_logits, norm_histogram, reliability
 from core.training.folder import Epoch, JobFolder
 from core.training.images import Augmentation, RandomCrops
 from core.training.parts import (
@@ -258,10 +258,13 @@ class Sums:
         Of what is true, of each row as it was trained on.
     answers : list of pairs of tensors
         Confidence and correctness of the answers, as the rows were trained on.
+    logit_norm : scalar float64
+        Of the logits of all rows.
     """
 
     loss: Tensor
     norms: Tensor
+    logit_norm: Tensor
     log_odds: list[Tensor]
     answers: list[tuple[Tensor, Tensor]]
     n_steps: int = 0
@@ -274,6 +277,7 @@ class Sums:
         return cls(
             torch.zeros((), dtype=double, device=device),
             torch.zeros(3, dtype=double, device=device),
+            torch.zeros((), dtype=double, device=device),
             [],
             [],
         )
@@ -469,6 +473,7 @@ def _step(
     with torch.no_grad():
         sums.log_odds.append(loss.true_log_odds(logits.float(), targets))
         sums.answers.append(loss.answers(logits, targets))
+        sums.logit_norm += logits.double().norm(dim=1).sum()
         sums.n_rows += len(rows)
         sums.loss += (value if loss.reduction == "sum" else value * len(rows)).detach()
         clipped = (bound / (norm + 1e-6)).clamp(max=1.0)  # as torch scales gradients
@@ -501,6 +506,7 @@ def _record(parts: TrainingSetup, sums: Sums, updates: list[EpochUpdate], logits
         "train_loss": float(sums.loss) / sums.n_rows,
         "train_error": 1.0 - float(correct.mean()),
         **{f"train_{key}": value for key, value in claimed.items()},
+        "train_logit_norm": float(sums.logit_norm) / sums.n_rows,
         "val_loss": _validation_loss(parts, logits),
         **measure(val),
         "val_logit_norm": float(np.linalg.norm(scores.astype(np.float64), axis=1).mean()),
@@ -511,6 +517,13 @@ def _record(parts: TrainingSetup, sums: Sums, updates: list[EpochUpdate], logits
         **correspondence(Outcomes(val.confidence, val.correct), p_true.ravel(), confidence),
         **norm_histogram(row_gradient_norms(parts)),
     }
+    if parts.learned is not None:
+        # From which epoch on each row is answered right, and what that says once training has ended
+        wrong = torch.from_numpy(~val.correct)
+        parts.learned = torch.where(wrong, parts.epoch + 2, parts.learned)
+        if parts.epoch + 1 == parts.config.epochs:
+            largest = scores.max(axis=1).astype(np.float64)
+            measured |= learned_logits(parts.learned.numpy(), largest, parts.config.epochs)
     if parts.config.test_curves:
         test, truth = predict(parts, parts.data.test), parts.targets["test"]
         tested = answers(test.cpu().numpy(), truth.cpu().numpy(), parts.data.task)

@@ -31,6 +31,7 @@ from core.models.bert import load_bert, read_sizes
 from core.models.build import build as build_model
 from core.models.build import input_size, last_layer
 from core.models.texts import build_text, take_vectors
+from core.predictions import Task
 from core.training import ranks, threads
 from core.training.config import TrainConfig
 from core.training.images import Augmentation, Normalise, RandomCrops
@@ -116,6 +117,9 @@ class TrainingSetup:
         Of the validation loss so far.
     kept : dict
         Epoch, score and weights of the best epoch so far; empty where the last one is kept.
+    learned : (N,) int64 tensor or None
+        From which epoch each validation row was answered right to the last; E + 1 of E epochs
+        where it is not. None with many labels, and of checkpoints from before it was noted.
     compiled : bool or None
         Whether the model is compiled; None until the first step has tried it.
     uncompiled : tuple of Notice
@@ -139,6 +143,7 @@ class TrainingSetup:
     n_batches: int = 0
     plateau: Plateau = field(default_factory=Plateau)
     kept: dict[str, Any] = field(default_factory=dict)  # Any: plain values and tensors
+    learned: Tensor | None = None
     compiled: bool | None = False
     uncompiled: tuple[Notice, ...] = ()
     at_once: int = MOST_AT_ONCE
@@ -200,6 +205,7 @@ class TrainingSetup:
             "scaler": dict(self.fabric.strategy.precision.state_dict()),
             "plateau": self.plateau.state(),
             "kept": self.kept,
+            "learned": self.learned,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -231,6 +237,7 @@ class TrainingSetup:
         self.epoch, self.n_batches = state["epoch"], state["n_batches"]
         self.at_once = state.get("at_once", MOST_AT_ONCE)
         self.plateau, self.kept = Plateau.of(state.get("plateau", {})), state.get("kept", {})
+        self.learned = state.get("learned")
 
 
 def assemble(
@@ -271,6 +278,9 @@ def assemble(
             for name, split in (("train", data.train), ("val", data.val), ("test", data.test))
         },
         rows=rows,
+        learned=None
+        if data.task is Task.MULTILABEL
+        else torch.ones(len(data.val), dtype=torch.int64),
         compiled=None if compiled else False,
         at_once=min(MOST_AT_ONCE, 8 * config.batch_size),
     )

@@ -1,6 +1,7 @@
 """Take the pictures of the README and the docs from the running app on the sample runs.
 
-`--only compare --only theory` takes some of the pages that need no training. `--vision
+`--only compare --only theory` takes some of the pages that need no training, `--only curves` the
+bins of cross-entropy and the gammas within epochs of two short trainings. `--vision
 deuteranopia` takes them as someone would see them who cannot tell green from red; give it another
 folder with `--to`.
 """
@@ -58,6 +59,10 @@ VISIONS = ("none", "deuteranopia", "protanopia", "tritanopia", "achromatopsia")
 # A training while it runs and once it has ended; jobs go on while the pictures are taken.
 TRAINING = FIRST | {"device": "cpu"}
 DURING_EPOCHS = 40
+# Of many small batches, so that gammas are updated within epochs.
+CURVES = {"data": "digits", "model": "small_cnn", "batch_size": 4, "epochs": 15, "device": "cpu"}
+CURVED = ({"name": "ce"}, {"name": "adafocal", "update_every": "100"})
+MORE_CURVES = ".st-key-job-more"
 TEXTURES = "textures"
 
 
@@ -69,8 +74,9 @@ def take(
     *,
     wait_s: float = FIRST_S,
     vision: str = "none",
+    opened: str = "",
 ) -> None:
-    """Take a page in light and dark, as seen with a deficiency of VISIONS."""
+    """Take a page in light and dark, as seen with a deficiency of VISIONS; or a fold, opened."""
     for scheme in ("light", "dark"):
         page = browser.new_page(viewport={"width": 1360, "height": height}, color_scheme=scheme)
         page.set_default_timeout(1000 * PATIENCE_S)
@@ -81,7 +87,15 @@ def take(
         settled(page)
         page.wait_for_function(DRAWN)
         page.wait_for_timeout(1000 * wait_s)
-        page.screenshot(path=target.with_name(f"{target.name}_{scheme}.png"))
+        path = target.with_name(f"{target.name}_{scheme}.png")
+        if opened:
+            fold = page.locator(opened)
+            fold.locator("summary").first.click()
+            page.wait_for_timeout(1000 * wait_s)
+            page.wait_for_function(DRAWN)
+            fold.screenshot(path=path)
+        else:
+            page.screenshot(path=path)
         page.close()
 
 
@@ -102,6 +116,17 @@ def take_training(browser: Browser, server: Server, target: Path) -> str:
     take(browser, f"{server.url}/train?job={first.id}&plain=true", 700, target / "train_plain")
     take(browser, f"{server.url}/gamma?run={first.id}", 1420, target / "gamma_after")
     return first.id
+
+
+def take_curves(browser: Browser, server: Server, target: Path) -> None:
+    """Take bins of cross-entropy by epoch, and gammas that were updated within epochs."""
+    jobs = LocalJobs(server.home)
+    plain, adafocal = jobs.submit([from_json(CURVES | {"loss": loss}) for loss in CURVED])
+    wait_for(lambda: all(jobs.get(job.id).state.ended for job in (plain, adafocal)))
+    for job, name in ((plain, "train_curves"), (adafocal, "train_curves_adafocal")):
+        url = f"{server.url}/train?job={job.id}"
+        take(browser, url, 1100, target / name, opened=MORE_CURVES)
+    take(browser, f"{server.url}/gamma?run={adafocal.id}", 1420, target / "gamma_within")
 
 
 def take_evaluation(browser: Browser, server: Server, training: str, target: Path) -> None:
@@ -161,7 +186,7 @@ def main() -> None:
     """Write <name>_<light|dark>.png into docs/screenshots or another folder."""
     pages = SHOTS | SLOW
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=pages, action="append")
+    parser.add_argument("--only", choices=[*pages, "curves"], action="append")
     parser.add_argument("--vision", choices=VISIONS, default="none")
     parser.add_argument("--to", type=Path, default=ROOT / "docs" / "screenshots")
     given = parser.parse_args()
@@ -171,11 +196,13 @@ def main() -> None:
         server = start(Path(folder) / "home", Path(folder) / "log.txt")
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         try:
-            for name in given.only or pages:
+            for name in [name for name in given.only or pages if name != "curves"]:
                 path, height = pages[name]
                 wait_s = SLOW_S if name in SLOW else FIRST_S
                 url, target = server.url + path, given.to / name
                 take(browser, url, height, target, wait_s=wait_s, vision=given.vision)
+            if not given.only or "curves" in given.only:
+                take_curves(browser, server, given.to)
             if not given.only:
                 training = take_training(browser, server, given.to)
                 take_evaluation(browser, server, training, given.to)

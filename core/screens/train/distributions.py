@@ -1,11 +1,10 @@
 """Distributions of a training: gradients of single rows, reliability, logits by learned epoch."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from core.arrays import Float, Int
+from core.arrays import Float
 from core.histories import History
 from core.library import open_library
 from core.screens.kit.curves import SHARES, Colour, Dash, Plot, TheoryCurve
@@ -15,11 +14,15 @@ from core.training.distributions import (
     BINS,
     DECADES,
     DOT,
+    LEARNED,
+    LEARNED_GROUPS,
+    LOGIT_BINS,
     N_NORMS,
     NORMS,
     RELIABILITY,
     column,
     learned_epochs,
+    learned_logits,
     norm_middles,
 )
 
@@ -29,24 +32,8 @@ Read = Callable[[dict[str, float]], tuple[Float, Float]]
 MIDDLES = norm_middles()
 
 
-LEARNED_GROUPS = 4
-LOGIT_BINS = 20
-
-
-@dataclass(frozen=True, eq=False)
-class LearnedRows:
-    """When each of N validation rows was learned in E epochs, and its largest logit at the end.
-
-    An `epoch` is 1 to E, or E + 1 where a row was never learned.
-    """
-
-    epoch: Int
-    largest: Float
-    n_epochs: int
-
-
-def learned_rows(run_id: str) -> LearnedRows:
-    """Return when the validation rows of a run of several classes were learned.
+def learned_parts(run_id: str) -> Parts:
+    """Return what `learned_card` draws, from the logits of a run that has not recorded it.
 
     LibraryError RUN_UNKNOWN, SPLIT_UNKNOWN, DAMAGED, or NO_HISTORY when no logits were kept;
     Refused NONFINITE.
@@ -54,30 +41,30 @@ def learned_rows(run_id: str) -> LearnedRows:
     library = open_library()
     logits = library.validation_logits(run_id)
     epoch = learned_epochs(logits, library.load(run_id, "val").labels)
-    return LearnedRows(epoch, logits[-1].max(axis=-1).astype(np.float64), len(logits))
+    largest = logits[-1].max(axis=-1).astype(np.float64)
+    return {len(logits): learned_logits(epoch, largest, len(logits))}
 
 
-def learned_card(rows: LearnedRows) -> FigureCard:
+def learned_card(parts: Parts) -> FigureCard:
     """Return the distribution of the largest logit, of rows grouped by their learned epoch."""
-    last = rows.n_epochs
-    spans = np.array_split(np.arange(1, last + 1), min(last, LEARNED_GROUPS))
-    groups = [
-        (f"epoch {span[0]}" if len(span) == 1 else f"epochs {span[0]} to {span[-1]}", span)
-        for span in spans
-    ]
-    edges = np.histogram_bin_edges(rows.largest, LOGIT_BINS)
-    curves, medians = [], []
+    n_epochs = max(parts)
+    values = parts[n_epochs]
+    ends = [column(values, LEARNED, name, LOGIT_BINS) for name in ("lower", "upper")]
+    firsts, lasts, middles = (
+        column(values, LEARNED, name, LEARNED_GROUPS + 1) for name in ("first", "last", "median")
+    )
     styles: list[tuple[Colour, Dash]] = [(0, "solid"), (1, "dash"), (2, "dot"), (3, "dashdot")]
-    styles[len(groups) :] = [("ink", "longdash")]
-    groups.append(("never", np.array([last + 1])))
-    for (name, span), (colour, dash) in zip(groups, styles, strict=True):
-        largest = rows.largest[np.isin(rows.epoch, span)]
-        if not largest.size:
-            continue
-        share = np.histogram(largest, edges)[0] / largest.size
-        named = f"{name} (n = {count(largest.size)})"
-        curves.append(TheoryCurve(named, (edges[:-1] + edges[1:]) / 2, share, colour, dash))
-        medians.append(f"{name} {three(float(np.median(largest)))}")
+    curves, medians = [], []
+    for g in np.flatnonzero(np.isfinite(firsts)).tolist():
+        first, last = int(firsts[g]), int(lasts[g])
+        name = f"epoch {first}" if first == last else f"epochs {first} to {last}"
+        colour, dash = styles[g] if g < len(styles) else ("ink", "longdash")
+        if first > n_epochs:
+            name, (colour, dash) = "never", ("ink", "longdash")
+        rows = column(values, LEARNED, f"of{g}", LOGIT_BINS)
+        named = f"{name} (n = {count(int(rows.sum()))})"
+        curves.append(TheoryCurve(named, (ends[0] + ends[1]) / 2, rows / rows.sum(), colour, dash))
+        medians.append(f"{name} {three(middles[g])}")
     return Plot(
         curves=tuple(curves),
         across="Largest logit",
@@ -89,7 +76,7 @@ def learned_card(rows: LearnedRows) -> FigureCard:
         "Largest logit by learned epoch",
         "validation, at the end",
         (Column("logit", "largest logit", "number"), Column("share", "share", "share")),
-        alt=f"Distribution of the largest logit after epoch {count(last)}, by learned epoch. "
+        alt=f"Distribution of the largest logit after epoch {count(n_epochs)}, by learned epoch. "
         f"Medians: {', '.join(medians)}.",
         caption="As Ghosh et al. 2022, figure 34, but of validation rows; the paper's are training "
         "rows. From its learned epoch on, a row is answered right to the end.",
@@ -108,7 +95,8 @@ def distribution_cards(history: History) -> tuple[FigureCard, ...]:
         if epoch in shown and DOT in metric:
             parts[epoch + 1][metric] = value
     cards = []
-    for name, make in ((NORMS, norms_card), (RELIABILITY, reliability_card)):
+    made = (NORMS, norms_card), (RELIABILITY, reliability_card), (LEARNED, learned_card)
+    for name, make in made:
         start = name + DOT
         own = {e: v for e, v in parts.items() if any(key.startswith(start) for key in v)}
         if own:

@@ -21,10 +21,11 @@ from core.screens.kit.records import FigureCard, Sentence
 from core.screens.kit.text import short
 from core.screens.train import view as views
 from core.screens.train import words
-from core.screens.train.distributions import distribution_cards, learned_card, learned_rows
+from core.screens.train.distributions import distribution_cards, learned_card, learned_parts
 from core.screens.train.view import TrainedRun
 from core.screens.train.words import JobProgress
 from core.training import threads
+from core.training.distributions import LEARNED
 from pages.ui import cache, controls, frame, html_macros, site, state, visitor, widgets
 from pages.ui.compute import step
 from pages.ui.jobs import cache as cache_train
@@ -183,7 +184,8 @@ def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
             metric = controls.select("Best epoch by", "best", views.BEST, "val_ece", width=200)
             st.markdown(views.best_epoch(run, metric))
         _panels(views.cards(views.MORE + views.PARTS, runs))
-        _panels(distribution_cards(runs[0].history))
+        distributions = distribution_cards(run.history)
+        _panels(distributions)
         # How the confidence of training and validation agree, by bin, of any loss
         bins = state.choice("trained", list(TRAINING_BINS), "shared")
         other = (runs[1].history, views.run_marks(runs)[1]) if len(runs) > 1 else None
@@ -199,13 +201,13 @@ def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
                     width=300,
                 )
             widgets.figure(card)
-        if job.run:
+        if job.run and not any(card.key == LEARNED for card in distributions):
             _learned(job.run)
     widgets.caption("After each epoch on the validation set. Panels as in Mukhoti et al. 2020.")
 
 
 def _learned(run_id: str) -> None:
-    """Draw the largest logits of a run by learned epoch, where it keeps logits of each epoch."""
+    """Draw the largest logits by learned epoch of a run that keeps logits and has no record."""
     library = open_library()
     try:
         run = library.get(run_id)
@@ -214,8 +216,8 @@ def _learned(run_id: str) -> None:
         path = library.files(run_id).get(VALIDATION)
         if path is None:
             widgets.caption(
-                "When rows were learned is not known: validation logits are kept up to 128 MiB, "
-                "and this run has none."
+                "When rows were learned is not known: this training was begun before it was "
+                "recorded, and has no validation logits, which are kept up to 128 MiB."
             )
             return
         try:
@@ -223,19 +225,19 @@ def _learned(run_id: str) -> None:
         except OSError:  # gone: reading it says why
             heavy = False
         words = "Reading the validation logits"
-        learned = step(learned_rows, run_id, words=words, heavy=heavy, most=16)
+        learned = step(learned_parts, run_id, words=words, heavy=heavy, most=16)
         task = learned.task()
         if heavy and learned.known is None and task.work is None:
             label = "Show the largest logits by learned epoch"
             st.button(label, key="job.learned", on_click=task.begin)
             return
-        rows = learned.computed()
+        parts = learned.computed()
     except AuditError as error:
         if error.code != RefusalCode.RUN_UNKNOWN:  # that it was deleted is said above
             frame.refusal(error)
         return
-    if rows is not None:
-        card = learned_card(rows)
+    if parts is not None:
+        card = learned_card(parts)
         widgets.figure(card)
         widgets.caption(card.caption)
 

@@ -1,6 +1,7 @@
 """What a training records, told again from its validation logits alone, slowly."""
 
 import math
+import statistics
 
 import numpy as np
 import pytest
@@ -130,10 +131,42 @@ def test_training_confidence_of_a_bin_is_the_mean_over_its_training_rows(trainer
     missed = [value for value, off in zip(p, wrong, strict=True) if off]
     claims = [max(slow_losses._softmax(row)) for row, off in zip(logits, wrong, strict=True) if off]
     assert metrics["train_error"] == pytest.approx(sum(wrong) / 150)
+    norms = [math.hypot(*row) for row in logits]
+    assert metrics["train_logit_norm"] == pytest.approx(sum(norms) / 150, rel=1e-6)
     assert metrics["train_p_true_wrong"] == pytest.approx(sum(missed) / len(missed), abs=1e-6)
     nll = -math.fsum(map(math.log, missed)) / len(missed)
     assert metrics["train_nll_wrong"] == pytest.approx(nll, abs=1e-5)
     assert metrics["train_confidence_wrong"] == pytest.approx(sum(claims) / len(claims), abs=1e-6)
+
+
+def test_when_rows_were_learned_is_recorded_at_the_end_though_no_logits_are_kept(
+    trainer, monkeypatch
+):
+    parts, kept, _ = trainer("kept", epochs=3)
+    rights = [
+        [
+            row.index(max(row)) == y
+            for row, y in zip(rows, parts.targets["val"].tolist(), strict=True)
+        ]
+        for rows in kept.validation().tolist()
+    ]
+    learned = []
+    for row in zip(*rights, strict=True):
+        wrong = [epoch for epoch, right in enumerate(row, 1) if not right]
+        learned.append(max(wrong, default=0) + 1)
+    assert len(set(learned)) > 2
+    monkeypatch.setattr(loop, "VALIDATION_BYTES", 0)
+    _, folder, _ = trainer("without", epochs=3)
+    assert folder.validation() is None
+    *before, last = folder.events()
+    assert not [name for line in before for name in line["metrics"] if name.startswith("learned.")]
+    for g in range(4):  # of three epochs, and of rows that were wrong at the end
+        counts = [last["metrics"].get(f"learned.{b}.of{g}", 0) for b in range(20)]
+        assert sum(counts) == learned.count(g + 1)
+    largest = [max(row) for row in kept.validation()[-1].tolist()]
+    never = [z for z, epoch in zip(largest, learned, strict=True) if epoch == 4]
+    assert last["metrics"]["learned.3.median"] == pytest.approx(statistics.median(never))
+    assert last["metrics"]["learned.19.upper"] == pytest.approx(max(largest))
 
 
 def test_the_test_part_is_measured_by_epoch_where_it_is_chosen(trainer, digits):

@@ -1,10 +1,12 @@
 """What the curves of a training say: alt texts, tables, and the run beside it."""
 
+import math
+
 import numpy as np
 
 from core.histories import History
 from core.screens.kit.theme import LIGHT
-from core.screens.train.distributions import LearnedRows, distribution_cards, learned_card
+from core.screens.train.distributions import distribution_cards, learned_card
 from core.screens.train.view import (
     MORE,
     PANELS,
@@ -16,6 +18,7 @@ from core.screens.train.view import (
     run_marks,
     series,
 )
+from core.training.distributions import learned_logits
 
 METRICS = (
     "val_nll_correct",
@@ -198,14 +201,19 @@ def test_distributions_are_shown_at_the_first_the_middle_and_the_last_epoch():
 
 def test_largest_logits_are_drawn_by_learned_epoch():
     epochs = np.array([1, 1, 1, 2, 5, 9, 9])
-    card = learned_card(LearnedRows(epochs, np.array([0.0, 8.0, 8.0, 4.1, 4.1, 2.0, 2.0]), 8))
+    parts = learned_logits(epochs, np.array([0.0, 8.0, 8.0, 4.1, 4.1, 2.0, 2.0]), 8)
+    recorded = history(
+        val_nll=[1.0] * 8, **{name: [math.nan] * 7 + [v] for name, v in parts.items()}
+    )
+    (card,) = distribution_cards(recorded)
     traces = card.draw(LIGHT).data
     names = ["epochs 1 to 2 (n = 4)", "epochs 5 to 6 (n = 1)", "never (n = 2)"]
     assert [trace.name for trace in traces] == names  # a group without rows has no line
     assert len({(trace.line.color, trace.line.dash) for trace in traces}) == 3
     assert traces[0].y[[0, 10, 19]].tolist() == [0.25, 0.25, 0.5]
+    assert "after epoch 8" in card.alt
     assert "epochs 1 to 2 6.05, epochs 5 to 6 4.10, never 2.00" in card.alt
     assert "validation rows; the paper's are training rows" in card.caption
-    for name in ("epoch 1 (n = 3)", "epoch 2 (n = 1)", "never (n = 3)"):  # of two epochs
-        rows = LearnedRows(np.minimum(epochs, 3), np.zeros(7), 2)
-        assert name in [trace.name for trace in learned_card(rows).draw(LIGHT).data]
+    two = learned_card({2: learned_logits(np.minimum(epochs, 3), np.zeros(7), 2)})
+    drawn = [trace.name for trace in two.draw(LIGHT).data]
+    assert drawn == ["epoch 1 (n = 3)", "epoch 2 (n = 1)", "never (n = 3)"]
