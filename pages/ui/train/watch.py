@@ -35,7 +35,7 @@ from pages.ui.jobs.watch import WatchedJob
 from pages.ui.train import form
 from pages.ui.visitor import open_jobs, open_library
 
-PANEL_WIDTH = 332  # three abreast on a wide screen
+PANEL_WIDTH = 322  # three abreast on a wide screen, in a fold, too
 PLAIN_WIDTH = 500
 LISTED = 200  # runs offered to compare with
 LIGHT_BYTES = 12_000_000  # of logits; fewer are read in a fraction of a second
