@@ -144,7 +144,7 @@ def _add_audit(verb: Parser) -> None:
 
 
 def _audit(arguments: argparse.Namespace) -> int:
-    from core.reports.gates import failures, gate
+    from core.reports.audit_json import failures, gate
 
     config = config_of(arguments)
     gates = [gate(text) for text in arguments.fail_if]
@@ -302,8 +302,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     from core.metrics.human.errors import DISTANCE
     from core.metrics.paired import PAIRED
     from core.predictions import Task
-    from core.reports import compare_text
-    from core.reports.compare_json import compare_json
+    from core.reports.compare import FORMATS, compare_json, letters
     from core.screens.compare.view import compare_view
     from core.screens.kit.differences import NamedRun
     from core.screens.kit.row_noun import speaking_of
@@ -345,10 +344,10 @@ def _compare(arguments: argparse.Namespace) -> int:
         runs, comparison = with_risks(runs, comparison, rows, arguments.threshold)
     with speaking_of(""):  # nothing says what the rows of a file are
         view = compare_view(named, runs, comparison, arguments.metric)
-    letters = compare_text.letters(view, names)
-    emit(arguments.json, compare_json(names, letters, runs, comparison, arguments.metric))
+    badges = letters(view, names)
+    emit(arguments.json, compare_json(names, badges, runs, comparison, arguments.metric))
     if arguments.json != "-":
-        text = compare_text.FORMATS[arguments.format](view)
+        text = FORMATS[arguments.format](view)
         print("\n".join(printable(line) for line in text.splitlines()))
     return 0
 

@@ -6,7 +6,7 @@ from core.screens.kit import row_noun
 from core.screens.xray.film import NO_LABELS
 from core.screens.xray.words import LABELS_MAY_ERR
 from pages.ui import cache, controls, frame, selected_run
-from pages.ui.xray import film, finding, findings, shared
+from pages.ui.xray import film, findings, shared
 
 frame.begin("pages/xray.py")
 with frame.caught():
@@ -32,7 +32,5 @@ with frame.caught():
         if last == shared.FILM:
             shared.from_film(rows.class_names)
         st.session_state[shared.NAMES] = rows.class_names
-        if view == shared.ALL:
-            findings.draw(run)
-        else:
-            finding.draw(run)
+        draw = findings.draw_all if view == shared.ALL else findings.draw_one
+        draw(run)

@@ -122,7 +122,6 @@ def _ood(arguments: argparse.Namespace) -> int:
         file=arguments.inside.name,
         digest=own_file.digest,
         split=split,
-        n=inside.n,
         notices=own_file.notices,
     )
     report = ood_json(own, arguments.score, temperature, "val" if fitting else "", sets)

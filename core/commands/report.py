@@ -47,9 +47,10 @@ def add_report(verb: Parser) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from core.reports import build, canonical, html, markdown
-    from core.reports.document import Edition
-    from core.reports.gates import failures, gate
+    from core.reports import build, html
+    from core.reports.audit_json import failures, gate
+    from core.reports.document import Edition, document_markdown
+    from core.reports.report_json import canonical
 
     suffix = "" if arguments.out is None else arguments.out.suffix.lower()
     form = arguments.format or FORMATS.get(suffix)
@@ -69,8 +70,8 @@ def _report(arguments: argparse.Namespace) -> int:
     content, document = build.report(request)
     text = {
         "html": lambda: html.document_html(document),
-        "markdown": lambda: markdown.document_markdown(document),
-        "json": lambda: canonical.canonical(content),
+        "markdown": lambda: document_markdown(document),
+        "json": lambda: canonical(content),
     }[form]()
     if arguments.out is None or str(arguments.out) == "-":
         sys.stdout.write(text)

@@ -1,11 +1,14 @@
 """The JSON object of ``python -m core audit --json``: plain numbers, null with a reason."""
 
 import math
-from collections.abc import Mapping, Sequence
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from core.errors import Notice
+from core.errors import Notice, UsageError
+from core.metrics import METRICS
 from core.metrics.human import HumanAudit
 from core.metrics.macro import ChanceAmong, corrected_verdicts
 from core.metrics.records import Audit, BinTable, Floor, Gap, Score, TargetAudit, Verdict
@@ -104,9 +107,9 @@ def human_json(audit: HumanAudit) -> Json:
         "votes": audit.name,
         "n": audit.n,
         "n_rows": audit.n_rows,
-        "votes_per_row": _number(audit.mean),
-        "least_votes": _number(audit.least),
-        "most_votes": _number(audit.most),
+        "votes_per_row": finite(audit.mean),
+        "least_votes": finite(audit.least),
+        "most_votes": finite(audit.most),
         "tied": audit.tied,
         "confidence": float(audit.confidence),
         "agreement": float(audit.agreement),
@@ -116,15 +119,15 @@ def human_json(audit: HumanAudit) -> Json:
     }
     for name, score in audit.scores.items():
         numbers = {
-            key: _number(getattr(score, key)) for key in ("value", "low", "high", "floor", "bound")
+            key: finite(getattr(score, key)) for key in ("value", "low", "high", "floor", "bound")
         }
-        more = {"known": _number(audit.known_nll)} if name == "soft_nll" else {}
+        more = {"known": finite(audit.known_nll)} if name == "soft_nll" else {}
         reason = {"reason": score.reason} if score.reason else {}
         out[name] = {**numbers, **more, "level": float(audit.level), "n": audit.n, **reason}
     kinds = audit.disagreement
     names = ("entropy", "confidence", "agreement", "gap", "low", "high", "known")
     out["disagreement"] = [
-        {"count": count} | {name: _number(float(getattr(kinds, name)[k])) for name in names}
+        {"count": count} | {name: finite(float(getattr(kinds, name)[k])) for name in names}
         for k, count in enumerate(kinds.count.tolist())
     ]
     return out
@@ -147,9 +150,9 @@ def _target(target: TargetAudit) -> Json:
 def score_json(score: Score) -> Json:
     """Return one score as plain JSON, with the reason where a number is missing."""
     out: Json = {
-        "value": _number(score.value),
-        "low": _number(score.low),
-        "high": _number(score.high),
+        "value": finite(score.value),
+        "low": finite(score.low),
+        "high": finite(score.high),
         "level": float(score.level),
         "n": int(score.n),
         "settings": dict(score.settings),
@@ -160,12 +163,12 @@ def score_json(score: Score) -> Json:
 
 def floor_json(floor: Floor) -> Json:
     """Return a noise floor; without one it has a reason."""
-    out = {"mean": _number(floor.mean), "q95": _number(floor.q95)}
+    out = {"mean": finite(floor.mean), "q95": finite(floor.q95)}
     return _explained(out, ("mean", "q95"), UNDEFINED)
 
 
 def _gap(gap: Gap) -> Json:
-    out = {"gap": _number(gap.gap), "low": _number(gap.low), "high": _number(gap.high)}
+    out = {"gap": finite(gap.gap), "low": finite(gap.low), "high": finite(gap.high)}
     return _explained(out, ("gap", "low", "high"), UNDEFINED)
 
 
@@ -174,22 +177,22 @@ def _verdict(verdict: Verdict) -> Json:
         "code": verdict.code,
         "text": verdict.text,
         "of": verdict.of,
-        "p_value": _number(verdict.p_value),
+        "p_value": finite(verdict.p_value),
     }
     if verdict.p_value is not None:
         out["evidence"] = []
         for item in verdict.evidence:  # the size of a gap is the direction
             evidence: Json = {"statistic": item.statistic}
             if item.value is not None:
-                evidence["value"] = _number(item.value)
+                evidence["value"] = finite(item.value)
                 if item.statistic == Statistic.SLOPE:
                     evidence |= {
-                        "low": _number(item.low),
-                        "high": _number(item.high),
+                        "low": finite(item.low),
+                        "high": finite(item.high),
                         "level": SETTLED,
                     }
                 else:
-                    evidence["q95"] = _number(item.q95)
+                    evidence["q95"] = finite(item.q95)
             out["evidence"].append(evidence)
     if verdict.small is not None:
         out["small"] = float(verdict.small)
@@ -210,16 +213,62 @@ def _bins(bins: BinTable) -> list[Json]:
     numbers = ("low", "high", "confidence", "accuracy", "ci_low", "ci_high")
     out = []
     for i, count in enumerate(bins.count.tolist()):
-        row: Json = {name: _number(float(getattr(bins, name)[i])) for name in numbers}
+        row: Json = {name: finite(float(getattr(bins, name)[i])) for name in numbers}
         row["count"] = int(count)
         out.append(_explained(row, numbers, EMPTY_BIN if count == 0 else UNDEFINED))
     return out
 
 
-def _number(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
+    """Return a number that JSON can hold, else None."""
     return float(value) if value is not None and math.isfinite(value) else None
 
 
 def _explained(out: Json, numbers: Sequence[str], reason: str) -> Json:
     """Add the reason where a number is missing."""
     return out | {"reason": reason} if any(out[name] is None for name in numbers) else out
+
+
+Gate = tuple[str, str, float]
+OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+GATE = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*([-+0-9.eE]+)\s*")
+
+
+def gate(text: str) -> Gate:
+    """Return metric, sign and limit of a text such as ``ece>0.05``.
+
+    Raises
+    ------
+    UsageError
+        GATE: it cannot be read, or names no metric.
+    """
+    match = GATE.fullmatch(text)
+    if match is None or match[1] not in METRICS:
+        raise UsageError(
+            "GATE", f"Cannot read {text!r}", f"write METRIC>NUMBER with one of {', '.join(METRICS)}"
+        )
+    try:
+        return match[1], match[2], float(match[3])
+    except ValueError as error:
+        raise UsageError("GATE", f"Cannot read {text!r}", "write METRIC>NUMBER") from error
+
+
+def failures(
+    gates: Sequence[Gate], report: Mapping[str, Any]
+) -> list[str]:  # Any: plain JSON values
+    """Return a line for every gate that holds, or whose metric has no value to judge it by."""
+    lines = []
+    for metric, sign, limit in gates:
+        score = report["metrics"].get(metric) or {}
+        value = score.get("value")
+        if value is None:
+            why = score.get("reason") or report["unavailable"].get(metric, "it was not computed")
+            lines.append(f"gate {metric}{sign}{limit:g}: no value, {why}")
+        elif OPERATORS[sign](value, limit):
+            lines.append(f"gate {metric}{sign}{limit:g}: {metric} is {value:.6g}")
+    return lines

@@ -9,9 +9,16 @@ from core.library import Library, StoredSplit
 from core.metrics.comparison import MOST_RUNS
 from core.predictions import Task
 from core.readers.predictions.result import ReadResult
-from core.reports import canonical, html, markdown, sections
-from core.reports.document import Document, Edition
-from core.reports.report_json import CERTIFICATE, DIGEST, Json, report_json, software
+from core.reports import html, sections
+from core.reports.document import Document, Edition, document_markdown
+from core.reports.report_json import (
+    CERTIFICATE,
+    DIGEST,
+    Json,
+    canonical,
+    report_json,
+    software,
+)
 from core.screens.kit import row_noun
 from core.screens.xray.words import ClinicSource
 from core.studies.report import CLINICAL, COMPARE, HUMAN, ReportedRun, report_numbers
@@ -21,18 +28,7 @@ WITH_MANY = (sections.VERDICT, COMPARE, sections.SETTINGS)
 
 @dataclass(frozen=True, kw_only=True)
 class ReportRequest:
-    """What a report is to hold.
-
-    Attributes
-    ----------
-    runs : tuple of ReportedRun
-        One or more.
-    sections : tuple of str
-        Keys of `core.reports.sections.SECTIONS`.
-    edition : Edition
-        For whom.
-    config : AuditConfig
-        Of every audit.
+    """What a report is to hold: of which runs which sections, for whom, by which settings.
 
     Raises
     ------
@@ -78,8 +74,8 @@ def report_files(request: ReportRequest) -> ReportFiles:
     content, document = report(request)
     return ReportFiles(
         html=html.document_html(document),
-        markdown=markdown.document_markdown(document),
-        json=canonical.canonical(content),
+        markdown=document_markdown(document),
+        json=canonical(content),
         digest=document.digest,
         headline=next(
             (s.sentence.text for c in document.chapters for s in c.sections if s.sentence), ""

@@ -24,18 +24,10 @@ def calibrate_json(
     judged: Mapping[str, MethodReport],
     notices: Sequence[Notice],
 ) -> Json:
-    """Return what every method does as plain JSON.
+    """Return what every method does as plain JSON, in the order of the fits.
 
-    Parameters
-    ----------
-    parts : PosthocRows
-        The rows that were fitted on, and those that are reported.
-    fits : sequence of Fit
-        The methods, in their order.
-    judged : mapping of str to MethodReport
-        By method, with `none`; methods that refused are missing.
-    notices : sequence of Notice
-        What the reader said; those of the parts and of the reported rows as read follow.
+    In `judged`, `none` is among the methods, and those that refused are missing. The notices are
+    what the reader said; those of the parts and of the reported rows as read follow.
 
     Returns
     -------

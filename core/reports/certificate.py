@@ -16,9 +16,16 @@ from core.configs import AuditConfig
 from core.errors import Refused, UsageError
 from core.predictions import DIGEST_MORE, Task
 from core.readers.predictions.options import ReadOptions
-from core.reports import canonical
 from core.reports.document import Edition
-from core.reports.report_json import CERTIFICATE, DIGEST, FORMAT, certified
+from core.reports.report_json import (
+    CERTIFICATE,
+    DIGEST,
+    FORMAT,
+    canonical,
+    certified,
+    digest,
+    parsed,
+)
 from core.studies.posthoc import loaded
 from core.studies.report import ReportedRun
 
@@ -97,13 +104,13 @@ def opened(path: Path) -> StatedReport:
 
 def stated(data: bytes) -> StatedReport:
     """Return the report in these bytes; as `opened`."""
-    content = canonical.parsed(data)
+    content = parsed(data)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise _refused("The file is not a report of this version of Candor")
     try:
         certificate = content[CERTIFICATE]
         rest = {key: value for key, value in certificate.items() if key != DIGEST}
-        if canonical.digest(content | {CERTIFICATE: rest}) != certificate[DIGEST]:
+        if digest(content | {CERTIFICATE: rest}) != certificate[DIGEST]:
             raise _refused("The content of the report does not match its certificate")
         if certified({k: v for k, v in content.items() if k != CERTIFICATE}) != content:
             raise _refused("The certificate names other rows, splits, settings or code")
@@ -143,7 +150,7 @@ def differences(stated_content: Mapping[str, Any], again: Mapping[str, Any]) -> 
 
     Where another version of Candor wrote it, the first line says so, if there are others.
     """
-    plain = canonical.parsed(canonical.canonical(again).encode())
+    plain = parsed(canonical(again).encode())
     kept = {key: value for key, value in plain.items() if key not in ABOUT}
     theirs = {key: value for key, value in stated_content.items() if key not in ABOUT}
     lines = list(_differing("", theirs, kept))

@@ -10,8 +10,7 @@ from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Audit
 from core.readers.predictions.result import ReadResult
 from core.reports.document import BOARD_LINES, Document, Edition
-from core.reports.drawing.figure import drawn
-from core.reports.drawing.marks import Drawing, short
+from core.reports.drawing import Drawing, drawn, short
 from core.screens.kit.labels import headline
 from core.screens.kit.markup import templates
 from core.screens.kit.records import FigureCard, Sentence, Table, Tile
@@ -55,34 +54,18 @@ TEMPLATES.filters["short"] = short
 class PageView:
     """One view of a page, to be saved as a file.
 
-    Attributes
-    ----------
-    eyebrow, sentence, numbers
-        As of the view.
-    banners : tuple of str
-        What must be read first, in every copy.
-    paragraphs : tuple of str
-        Paragraphs under the numbers.
-    cards : tuple of FigureCard
-        Its figures.
-    tables : tuple of (str, Table)
-        Titles and tables.
-    caption : str
-        n, split, digest.
-    pictures : tuple of (str, bytes)
-        What each shows, in words, and the PNG; over the figures.
-    icons : (str, HundredFilms) or None
-        Title and 100 films, under the sentence.
+    The banners must be read first, in every copy. Paragraphs stand under the numbers; pictures, in
+    words and as PNG, over the figures; 100 films with their title under the sentence.
     """
 
     eyebrow: str
     banners: tuple[str, ...]
     sentence: Sentence
-    numbers: tuple[Tile, ...]
-    paragraphs: tuple[str, ...]
-    cards: tuple[FigureCard, ...]
-    tables: tuple[tuple[str, Table], ...]
     caption: str
+    numbers: tuple[Tile, ...] = ()
+    paragraphs: tuple[str, ...] = ()
+    cards: tuple[FigureCard, ...] = ()
+    tables: tuple[tuple[str, Table], ...] = ()
     pictures: tuple[tuple[str, bytes], ...] = ()
     icons: tuple[str, IconArray] | None = None
 
@@ -102,19 +85,7 @@ def films_html(icons: IconArray) -> str:
 
 
 def audit_html(name: str, result: ReadResult, split: str, audit: Audit) -> str:
-    """Return the report of one audited split of a file.
-
-    Parameters
-    ----------
-    name : str
-        The file's name, as the user knows it.
-    result : ReadResult
-        What the reader handed over.
-    split : str
-        The split that was audited.
-    audit : Audit
-        Its audit.
-    """
+    """Return the report of one audited split of a file, called as the user knows it."""
     predictions = result.splits[split]
     subject = Subject(name, split, result.digest, predictions.class_names, tuple(result.notices))
     target = headline(audit)
@@ -147,12 +118,8 @@ def report_html(view: ReliabilityView, plain: PlainView, settings: Mapping[str, 
 def preview_html(report: str, nonce: str) -> str:
     """Return a report as a page shows it in a frame: with a button that prints it alone.
 
-    Parameters
-    ----------
-    report : str
-        A file of `document_html`, which runs no script. That stays so but for the button's.
-    nonce : str
-        Of letters and digits, a new one each time: the only script that runs is the one with it.
+    A file of `document_html` runs no script. That stays so but for the button's: the only script
+    that runs is the one with the nonce, of letters and digits, a new one each time.
     """
     own = f"<script nonce={nonce}>document.querySelector('.print button').onclick=()=>print()"
     allowed = f'content="script-src &#39;nonce-{nonce}&#39;; '

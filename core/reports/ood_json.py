@@ -21,14 +21,13 @@ WORDS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class InDistribution:
-    """The in-distribution rows: file, its digest, the part, its rows, what the reader said."""
+    """The in-distribution rows: file, its digest, the part, what the reader said."""
 
     file: str
     digest: str
     split: str
-    n: int
     notices: tuple[Notice, ...]
 
 
@@ -51,18 +50,8 @@ def ood_json(
 ) -> Json:
     """Return what the scores tell apart, as plain JSON.
 
-    Parameters
-    ----------
-    inside : InDistribution
-        The in-distribution rows.
-    score : str
-        Key of `SCORES`.
-    temperature : float or None
-        None where the scores were taken as read only.
-    fitted_on : str
-        The part it was fitted on; empty where it was given.
-    sets : sequence of SetReport
-        In the order they were named.
+    `score` is a key of `SCORES`. There is no temperature where the scores were taken as read only;
+    the part that it was fitted on is empty where it was given.
 
     Returns
     -------

@@ -1,5 +1,7 @@
 """The JSON of a report: every number of its runs, what they were made from, and its certificate."""
 
+import json
+import math
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,11 +15,10 @@ import scipy
 
 from core.configs import AuditConfig
 from core.defaults import VERSION
-from core.reports import canonical
-from core.reports.audit_json import audit_json, human_json, score_json
+from core.errors import Refused
+from core.reports.audit_json import audit_json, finite, human_json, score_json
 from core.reports.calibrate_json import calibrate_json, human_fits_json
-from core.reports.compare_json import compare_json
-from core.reports.compare_text import letters
+from core.reports.compare import compare_json, letters
 from core.reports.ood_json import InDistribution, SetReport, ood_json
 from core.reports.sections import named_runs
 from core.screens.compare.view import compare_view
@@ -37,19 +38,7 @@ def report_json(
 ) -> Json:
     """Return a report as plain JSON, its certificate with it.
 
-    Parameters
-    ----------
-    numbers : ReportNumbers
-        The numbers.
-    sections, edition : sequence of str, str
-        What was asked for.
-    config : AuditConfig
-        Of every audit.
-
-    Returns
-    -------
-    dict
-        The same input, settings and code give the same JSON: no date, no name of a machine.
+    The same input, settings and code give the same JSON: no date, no name of a machine.
     """
     comparison = None
     if numbers.comparison is not None:
@@ -100,11 +89,11 @@ def certified(content: Mapping[str, Any]) -> Json:
         "algorithm": "SHA-256; files and rows BLAKE2b-128",
         "rows": [run["rows_digest"] for run in content["runs"]],
         "splits": [run["split"] for run in content["runs"]],
-        "settings": canonical.digest(asked),
+        "settings": digest(asked),
         "code": content["software"]["code"],
     }
     whole = {**content, CERTIFICATE: certificate}
-    return whole | {CERTIFICATE: certificate | {DIGEST: canonical.digest(whole)}}
+    return whole | {CERTIFICATE: certificate | {DIGEST: digest(whole)}}
 
 
 def _run(numbers: RunNumbers) -> Json:
@@ -124,11 +113,11 @@ def _run(numbers: RunNumbers) -> Json:
                 "name": row.name,
                 "labelled": row.labelled,
                 "n": row.n,
-                "confidence": _known(row.confidence),
-                "accuracy": _known(row.accuracy),
+                "confidence": finite(row.confidence),
+                "accuracy": finite(row.accuracy),
                 "gap": None if row.gap is None else asdict(row.gap),
-                "p_value": _known(row.p_value),
-                "ece": _known(row.ece),
+                "p_value": finite(row.p_value),
+                "ece": finite(row.ece),
             }
             for row in numbers.classes
         ],
@@ -145,23 +134,14 @@ def _run(numbers: RunNumbers) -> Json:
         for method in out["posthoc"]["methods"].values():
             method.pop(TIMED, None)
     if numbers.ood is not None:
-        inside = InDistribution(
-            file=run.file,
-            digest=run.file_digest,
-            split=run.split,
-            n=rows.n,
-            notices=numbers.ood.notices,
-        )
+        notices = numbers.ood.notices
+        inside = InDistribution(run.file, run.file_digest, run.split, notices)
         sets = [SetReport(name, judged, None, ()) for name, judged in numbers.ood.sets.items()]
         effects = {name: asdict(shifted) for name, (shifted, _) in numbers.ood.effects.items()}
         out["ood"] = ood_json(inside, numbers.ood.score, None, "", sets) | {"shifts": effects}
     if numbers.clinical is not None:
         out["clinical"] = _clinical(numbers, numbers.clinical)
     return out
-
-
-def _known(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(value)
 
 
 def _clinical(numbers: RunNumbers, clinical: Findings | OneFinding) -> Json:
@@ -183,3 +163,89 @@ def _clinical(numbers: RunNumbers, clinical: Findings | OneFinding) -> Json:
             for k, name in enumerate(names)
         ]
     }
+
+
+# Canonical JSON is as RFC 8785 says: no spaces, keys sorted by their UTF-16 code units, numbers as
+# ECMAScript writes them, strings with the fewest escapes. In one point it goes further: whole
+# numbers beyond 2^53, such as a seed, are written in full instead of as the nearest double.
+FIXED_DIGITS = 21  # ECMAScript: longer numbers have an exponent
+FEWEST_ZEROS = -6  # a smaller one has, too
+
+
+def canonical(value: Any) -> str:  # noqa: ANN401  plain JSON
+    """Return a value as canonical JSON.
+
+    Parameters
+    ----------
+    value : plain JSON
+        No number that is infinite or undefined.
+
+    Raises
+    ------
+    ValueError
+        Such a number, or a value of another type.
+    """
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(canonical, value))}]"
+    if isinstance(value, dict):
+        keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+        return f"{{{','.join(f'{canonical(key)}:{canonical(value[key])}' for key in keys)}}}"
+    raise ValueError(f"no JSON for {type(value).__name__}")
+
+
+def number(value: float) -> str:
+    """Return a number as ECMAScript's Number::toString: the shortest digits that give it back."""
+    if not math.isfinite(value):
+        raise ValueError(f"no JSON for {value}")
+    if value == 0.0:
+        return "0"
+    sign = "-" if value < 0 else ""
+    mantissa, _, exponent = f"{abs(value)!r}".partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    # Where the point stands, counted from the first digit.
+    n_zeros = len(fraction) - len(fraction.lstrip("0"))
+    power = int(exponent or 0) + (len(whole) if whole.strip("0") else -n_zeros)
+    digits = digits.rstrip("0")
+    if len(digits) <= power <= FIXED_DIGITS:
+        return sign + digits + "0" * (power - len(digits))
+    if 0 < power <= FIXED_DIGITS:
+        return f"{sign}{digits[:power]}.{digits[power:]}"
+    if FEWEST_ZEROS < power <= 0:
+        return f"{sign}0.{'0' * -power}{digits}"
+    point = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{sign}{digits[0]}{point}e{power - 1:+d}"
+
+
+def digest(value: Any) -> str:  # noqa: ANN401  plain JSON
+    """Return the SHA-256 of a value's canonical JSON, in hexadecimal."""
+    return sha256(canonical(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def parsed(data: bytes) -> Any:  # noqa: ANN401  plain JSON
+    """Return the value of canonical JSON.
+
+    Raises
+    ------
+    Refused
+        REPORT: the bytes are no JSON, or not in the canonical form.
+    """
+    try:
+        value = json.loads(data.decode("utf-8"))
+        again = canonical(value).encode("utf-8")
+    except (ValueError, RecursionError, UnicodeError) as error:
+        raise Refused(
+            "REPORT", "The report is not JSON", "use the report as it was written"
+        ) from error
+    if again != data:
+        what = "The bytes of the report are not in the canonical form"
+        raise Refused("REPORT", what, "use the report as it was written")
+    return value

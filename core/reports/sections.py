@@ -164,6 +164,12 @@ class RunViews:
         return plain_view(numbers.audit, target, ranked, split=numbers.run.split)
 
     @property
+    def judged(self) -> str:
+        """What answers are held against where people voted, as a sentence; empty elsewhere."""
+        human = self.numbers.human
+        return "" if human is None else f"Judged {yardstick(by_majority=human.audit.by_majority)}."
+
+    @property
     def source(self) -> ClinicSource:
         """What every clinical figure names."""
         run, rows = self.numbers.run, self.numbers.rows
@@ -185,18 +191,8 @@ def chapters(
 ) -> tuple[Chapter, ...]:
     """Return what is said of every run, then of all together, then how it was made.
 
-    Of more than `FULL_RUNS` runs, what is said of all together comes first.
-
-    Parameters
-    ----------
-    numbers : ReportNumbers
-        The numbers.
-    sections : sequence of str
-        Keys of SECTIONS that are wanted.
-    edition : Edition
-        For whom.
-    settings : mapping of str to str
-        What was set, and the versions.
+    Of more than `FULL_RUNS` runs, what is said of all together comes first. `sections` are keys of
+    SECTIONS, `settings` what was set, and the versions.
     """
     of_runs = []
     for run_numbers in numbers.runs:
@@ -249,9 +245,7 @@ def _verdict(views: RunViews) -> Iterator[Section]:
         if not any_helps(judged, none):
             none_helps = none_fitted(after.fits) or with_row_noun(NO_HELP).format(finding=finding)
             helps = replace(helps, text=none_helps)
-    judged_by = ""
-    if views.numbers.human is not None:
-        judged_by = f", judged {yardstick(by_majority=views.numbers.human.audit.by_majority)}"
+    judged_by = f", j{views.judged[1:-1]}" if views.judged else ""
     yield Section(
         key=VERDICT,
         title=SECTIONS[VERDICT],
@@ -271,9 +265,9 @@ def _beside_votes(views: RunViews, sentence: Sentence) -> Sentence:
     if views.numbers.human is None:
         return sentence
     audit, people = views.numbers.audit, views.numbers.human.audit
-    against = f"Judged {yardstick(by_majority=people.by_majority)}."
     opposite = opposite_words((audit.answers or audit.main).direction, people.direction)
-    return replace(sentence, second=" ".join(filter(None, (against, opposite, sentence.second))))
+    second = (views.judged, opposite, sentence.second)
+    return replace(sentence, second=" ".join(filter(None, second)))
 
 
 def _of_all_labels(views: RunViews, sentence: Sentence) -> Sentence:
@@ -363,14 +357,11 @@ def _posthoc(views: RunViews) -> Iterator[Section]:
         return
     make = plain_posthoc if views.plain else posthoc_view
     view = make(views.named, after.rows, after.fits, after.judged)
-    sentence = view.sentence
-    if views.numbers.human is not None:
-        against = f"Judged {yardstick(by_majority=views.numbers.human.audit.by_majority)}."
-        sentence = replace(sentence, second=f"{against} {sentence.second}".rstrip())
+    second = " ".join(filter(None, (views.judged, view.sentence.second)))
     yield Section(
         key=POSTHOC,
         title="Correcting the scores" if views.plain else SECTIONS[POSTHOC],
-        sentence=sentence,
+        sentence=replace(view.sentence, second=second),
         cards=tuple(card for _, _, card in view.diagrams),
         tables=(written_scores("", view.table),),
         paragraphs=tuple(

@@ -61,21 +61,11 @@ LEFT_OUT: Final = frozenset({"finding", "band_low", "band_high", "labelled", "no
 class Opinion:
     """What one of several models says of a film.
 
-    Attributes
-    ----------
-    scored : FilmScores
-    mark : RunMark
-        The model's badge, that of its run wherever that is shown.
-    known : Reference or None
-        What its scores were worth on labelled films.
-    strange : str
-        Why what it says means nothing, or may mean nothing, or empty.
-    doubtful : bool
-        Whether it only may: it is not known what the model was trained on.
-    chosen : mapping of str to float
-        Thresholds that a user set, by spelled finding; in [0, 1].
-    focus : SaliencyFocus or None
-        Where its saliency points, where a box is known and saliency is shown.
+    `mark` is the badge of the model, that of its run wherever that is shown, and `known` what its
+    scores were worth on labelled films. `strange` says why what it says means nothing, or only may
+    where it is `doubtful`: it is not known what it was trained on. `chosen` are thresholds that a
+    user set, in [0, 1], by spelled finding; `focus` is where its saliency points, where a box is
+    known and saliency is shown.
     """
 
     scored: FilmScores
@@ -129,13 +119,7 @@ class Opinion:
 def sentence(opinions: Sequence[Opinion], name: str, words: FindingWords) -> Sentence:
     """Return what opens the page: each model's score, and whether it reaches its threshold.
 
-    Parameters
-    ----------
-    opinions : sequence of Opinion
-        Two or three; the first has the finding.
-    name : str
-        The finding.
-    words : FindingWords
+    The first of the models has the finding.
     """
     scores = [(opinion.name, opinion.score(name)) for opinion in opinions]
     texts = [f"{score_words(score)} with {who}" for who, score in scores if score is not None]

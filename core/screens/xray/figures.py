@@ -110,14 +110,8 @@ def score_axis(
 def finding(bins: BinTable, few: bool, theme: Theme) -> go.Figure:
     """Draw one finding: labelled with it against the model's score, on log-odds axes.
 
-    Parameters
-    ----------
-    bins : BinTable
-        Its bins; a rate at or under 0.1 % sits on the edge as a triangle.
-    few : bool
-        Too few events for any reading: every dot is grey.
-    theme : Theme
-        Light or dark.
+    A rate at or under 0.1 % sits on the edge as a triangle. With too `few` events for any reading
+    every dot is grey.
     """
     each = score_axis(theme, "", (LOWEST, HIGHEST), TICKS)
     each["tickfont"] = {"size": 11, "color": theme.quiet}
@@ -237,18 +231,9 @@ def reach(values: Float) -> tuple[float, float]:
 
 
 def flexible(curve: FlexibleCurve | None, bins: BinTable, theme: Theme, *, few: bool) -> go.Figure:
-    """Draw the flexible curve with its band over the binned dots, on log-odds axes.
+    """Draw the flexible curve with its band over the equal-mass bins, on log-odds axes.
 
-    Parameters
-    ----------
-    curve : FlexibleCurve or None
-        None where there is one outcome only.
-    bins : BinTable
-        Equal-mass bins.
-    theme : Theme
-        Light or dark.
-    few : bool
-        Too few events: curve and dots are grey.
+    There is no curve where there is one outcome only; of too `few` events it is grey.
     """
     at = filled(bins)
     ends = reach(np.concatenate([bins.confidence[at], bins.ci_high[at], bins.accuracy[at]]))
@@ -406,18 +391,9 @@ def distributions(by_outcome: ByOutcome, films: str, theme: Theme) -> go.Figure:
 def decision(
     net: NetBenefit, spoken: Sequence[str], ends: tuple[float, float], theme: Theme
 ) -> go.Figure:
-    """Draw net benefit, in net true alarms of 100 films, over a range of thresholds.
+    """Draw net benefit, in net true alarms of 100 films, from a first to a last threshold.
 
-    Parameters
-    ----------
-    net : NetBenefit
-        At its thresholds.
-    spoken : (T,) sequence of str
-        What is said of each threshold.
-    ends : (float, float)
-        First and last threshold, fractions.
-    theme : Theme
-        Light or dark.
+    `spoken` says what each threshold of `net` does; the ends are fractions.
     """
     inside = np.flatnonzero((net.thresholds >= ends[0] - 1e-9) & (net.thresholds <= ends[1] + 1e-9))
     x = 100 * net.thresholds[inside]

@@ -40,16 +40,8 @@ BLANK: Final = NoticeCode.IMAGE_BLANK  # of the reading
 class Reference:
     """What became of films of every score, in a set of films with labels.
 
-    Attributes
-    ----------
-    source : ClinicSource
-        Which set, in words.
-    bands : tuple of tuple of Band
-        Of each finding, in tens.
-    prevalence : tuple of float
-        Share of films labelled with each finding, by weight.
-    named : bool
-        Whether a user said that these are the model's scores; nothing shows that they are.
+    `bands` are of each finding, in tens, and `prevalence` its share of the films, by weight. The
+    set is `named` where a user said that these are the model's scores; nothing shows that they are.
     """
 
     source: ClinicSource
@@ -79,16 +71,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class FilmScores:
-    """What one model says of one film.
-
-    Attributes
-    ----------
-    model : str
-        Its name.
-    findings : tuple of str
-    scores : tuple of float
-        One a finding, in [0, 1].
-    """
+    """What one model says of one film: a score in [0, 1] for each finding."""
 
     model: str
     findings: tuple[str, ...]

@@ -379,17 +379,7 @@ def order(findings: Findings) -> tuple[int, ...]:
 def findings_view(
     source: ClinicSource, findings: Findings, published: Sequence[PublishedNumber]
 ) -> FindingsView:
-    """Return the view of all findings.
-
-    Parameters
-    ----------
-    source : ClinicSource
-        Where the numbers come from.
-    findings : Findings
-        The numbers.
-    published : sequence of PublishedNumber
-        AUROC that a paper prints for findings, of any name.
-    """
+    """Return the view of all findings, with the AUROC that a paper prints for some of them."""
     verdicts, ranked = label_verdicts(findings.audit.labels), order(findings)
     bins = tuple(  # none is called off where the corrected verdict is chance
         replace(own, could_be_chance=verdict.code not in BEYOND_CHANCE)

@@ -1,7 +1,7 @@
 """The words beside a heatmap: what it shows, what it does not, its scale, and its alt text."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Final
 
@@ -17,7 +17,8 @@ from core.screens.kit.tables import (
     TableRow,
     with_ends,
 )
-from core.screens.kit.theme import Theme, axis, layout
+from core.screens.kit.theme import Theme, axis
+from core.screens.xray.figures import sheet, whisker
 from core.screens.xray.film import HALF, score_words
 from core.screens.xray.words import FindingWords, finding, listed
 from core.xray import heat, localisation
@@ -34,22 +35,11 @@ def similarity(
     ends: Sequence[tuple[float, float]],
     theme: Theme,
 ) -> go.Figure:
-    """Draw how alike a map stays to that of the trained network, stage by stage.
+    """Draw how alike a map stays to that of the trained network (SSIM), stage by stage.
 
-    Parameters
-    ----------
-    stages : sequence of str
-        What was randomised last; the first is the trained network.
-    values : sequence of float
-        SSIM with the first map, in [-1, 1].
-    ends : sequence of (float, float)
-        The lowest and the highest, where weights were drawn several times.
-    theme : Theme
-        Light or dark.
+    A stage is called after what was randomised last; `ends` are the lowest and highest draws.
     """
-    settings = layout(theme, 250)
-    settings["margin"] = {"l": 52, "r": 22, "t": 12, "b": 62}
-    settings["xaxis"] = axis(
+    across = axis(
         theme,
         "Randomised so far, from the last layer down",
         tickvals=[0, len(stages) - 1],
@@ -57,102 +47,68 @@ def similarity(
         range=[-0.3, len(stages) - 0.7],
         showgrid=False,
     )
-    settings["yaxis"] = axis(
-        theme,
-        "Similarity (SSIM)",
-        range=[min(0.0, *(low for low, _ in ends)) - 0.06, 1.06],
-        nticks=5,
-    )
-    figure = go.Figure(layout=settings)
-    figure.add_trace(
-        go.Scatter(
-            x=list(range(len(stages))),
-            y=list(values),
-            name="similarity",
-            mode="lines+markers",
-            line={"color": theme.ink, "width": 1.6},
-            marker={"size": 8, "color": theme.ink},
-            error_y={
-                "type": "data",
-                "array": [high - value for value, (_, high) in zip(values, ends, strict=True)],
-                "arrayminus": [value - low for value, (low, _) in zip(values, ends, strict=True)],
-                "color": theme.quiet,
-                "thickness": 1.4,
-                "width": 0,
-            },
-            hovertext=[
-                f"<b>{stage}</b><br>{value:.2f}"
-                for stage, value in zip(stages, values, strict=True)
-            ],
-            hovertemplate="%{hovertext}<extra></extra>",
-            cliponaxis=False,
-        )
+    lowest = min(0.0, *(low for low, _ in ends)) - 0.06
+    upright = axis(theme, "Similarity (SSIM)", range=[lowest, 1.06], nticks=5)
+    figure = sheet(theme, 250, across, upright, (52, 22, 12, 62))
+    both = list(zip(values, ends, strict=True))
+    figure.add_scatter(
+        x=list(range(len(stages))),
+        y=list(values),
+        name="similarity",
+        mode="lines+markers",
+        line={"color": theme.ink, "width": 1.6},
+        marker={"size": 8, "color": theme.ink},
+        error_y=whisker(
+            theme.quiet,
+            1.4,
+            [high - value for value, (_, high) in both],
+            [value - low for value, (low, _) in both],
+        ),
+        hovertext=[
+            f"<b>{stage}</b><br>{value:.2f}" for stage, value in zip(stages, values, strict=True)
+        ],
+        hovertemplate="%{hovertext}<extra></extra>",
+        cliponaxis=False,
     )
     return figure
 
 
-@dataclass(frozen=True)
-class PointingShare:
-    """How often one kind of map points into the box: a share with its interval."""
-
-    name: str
-    value: float
-    low: float
-    high: float
-    own: bool = False
-
-
-def pointing(rows: Sequence[PointingShare], theme: Theme) -> go.Figure:
-    """Draw a forest of shares of films on which the strongest place lies in the box.
-
-    Parameters
-    ----------
-    rows : sequence of PointingShare
-        From top to bottom; `own` marks the map that is judged.
-    theme : Theme
-        Light or dark.
-    """
-    settings = layout(theme, ROW_PX * len(rows) + 70)
-    settings["margin"] = {"l": 158, "r": 26, "t": 8, "b": 46}
-    settings["xaxis"] = axis(theme, "films with the strongest place in the box, %", range=[-2, 102])
-    settings["yaxis"] = axis(
+def pointing(shares: Mapping[str, MeanOverFilms], theme: Theme) -> go.Figure:
+    """Draw a forest of shares of films on which the strongest place lies in the box, by KINDS."""
+    bold = [f"<b>{KINDS[key]}</b>" if key == MODEL else KINDS[key] for key in shares]
+    across = axis(theme, "films with the strongest place in the box, %", range=[-2, 102])
+    names = axis(
         theme,
-        tickvals=list(range(len(rows))),
-        ticktext=[f"<b>{row.name}</b>" if row.own else row.name for row in rows],
+        tickvals=list(range(len(shares))),
+        ticktext=bold,
         tickfont={"size": 13, "color": theme.ink},
-        range=[len(rows) - 0.4, -0.6],
+        range=[len(shares) - 0.4, -0.6],
         showgrid=False,
     )
-    figure = go.Figure(layout=settings)
-    for y, row in enumerate(rows):
-        colour = theme.ink if row.own else theme.quiet
-        figure.add_trace(
-            go.Scatter(
-                x=[100 * row.low, 100 * row.high],
-                y=[y, y],
-                mode="lines",
-                line={"color": colour, "width": 2},
-                hoverinfo="skip",
-            )
+    figure = sheet(theme, ROW_PX * len(shares) + 70, across, names, (158, 26, 8, 46))
+    for y, (key, share) in enumerate(shares.items()):
+        name, colour = KINDS[key], theme.ink if key == MODEL else theme.quiet
+        line = {"color": colour, "width": 2}
+        figure.add_scatter(
+            x=[100 * share.low, 100 * share.high],
+            y=[y, y],
+            mode="lines",
+            line=line,
+            hoverinfo="skip",
         )
-        figure.add_trace(
-            go.Scatter(
-                x=[100 * row.value],
-                y=[y],
-                name=row.name,
-                mode="markers",
-                marker={
-                    "size": 11,
-                    "color": colour if row.own else theme.paper,
-                    "line": {"color": colour, "width": 2},
-                },
-                hovertext=[
-                    f"<b>{row.name}</b><br>{percent(row.value)} "
-                    f"({percent(row.low)} to {percent(row.high)})"
-                ],
-                hovertemplate="%{hovertext}<extra></extra>",
-                cliponaxis=False,
-            )
+        fill = colour if key == MODEL else theme.paper
+        figure.add_scatter(
+            x=[100 * share.value],
+            y=[y],
+            name=name,
+            mode="markers",
+            marker={"size": 11, "color": fill, "line": line},
+            hovertext=[
+                f"<b>{name}</b><br>{percent(share.value)} "
+                f"({percent(share.low)} to {percent(share.high)})"
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+            cliponaxis=False,
         )
     return figure
 
@@ -182,15 +138,15 @@ STAGE_COLUMNS: Final = (
 POINT_COLUMNS: Final = (
     Column("map", "map"),
     Column("films", "films", "count"),
-    Column("pointing", "points into the box", "share"),
-    Column("pointing_low", "points into the box, low", "share"),
-    Column("pointing_high", "points into the box, high", "share"),
-    Column("iou", "IoU", "share"),
-    Column("iou_low", "IoU, low", "share"),
-    Column("iou_high", "IoU, high", "share"),
-    Column("energy", "energy in box", "share"),
-    Column("energy_low", "energy in box, low", "share"),
-    Column("energy_high", "energy in box, high", "share"),
+    *(
+        Column(f"{key}{end}", f"{label}{words}", "share")
+        for key, label in (
+            ("pointing", "points into the box"),
+            ("iou", "IoU"),
+            ("energy", "energy in box"),
+        )
+        for end, words in (("", ""), ("_low", ", low"), ("_high", ", high"))
+    ),
 )
 NEEDED: Final = (
     "A map that shows what was learned changes when the weights are randomised. One that stays "
@@ -281,12 +237,7 @@ def similarity_card(sanity: Sanity, caption: str) -> FigureCard:
 def pointing_text(localisations: Mapping[str, Localisation], name: str) -> str:
     """Return in words how often the model's map points into the box, beside the other maps.
 
-    Parameters
-    ----------
-    localisations : mapping
-        By key of KINDS; the model's among them.
-    name : str
-        The finding, within a sentence.
+    Those are by their key of KINDS.
     """
     own = localisations[MODEL]
     share = own.pointing
@@ -319,9 +270,9 @@ def pointing_table(localisations: Mapping[str, Localisation]) -> ScoreTable:
                 cells={
                     "map": KINDS[key],
                     "films": localisation.n,
-                    **with_ends("pointing", Estimate(*_all(localisation.pointing))),
-                    **with_ends("iou", Estimate(*_all(localisation.iou))),
-                    **with_ends("energy", Estimate(*_all(localisation.energy))),
+                    **with_ends("pointing", Estimate(*astuple(localisation.pointing))),
+                    **with_ends("iou", Estimate(*astuple(localisation.iou))),
+                    **with_ends("energy", Estimate(*astuple(localisation.energy))),
                 },
                 notes=(f"{count(localisation.n)} films",),
                 shaded=key == MODEL,
@@ -331,26 +282,19 @@ def pointing_table(localisations: Mapping[str, Localisation]) -> ScoreTable:
     )
 
 
-def _all(share: MeanOverFilms) -> tuple[float, float, float]:
-    return share.value, share.low, share.high
-
-
 def pointing_card(localisations: Mapping[str, Localisation], name: str, caption: str) -> FigureCard:
     """Return how often each map points into the box."""
-    rows = [
-        PointingShare(KINDS[key], *_all(localisation.pointing), own=key == MODEL)
-        for key, localisation in localisations.items()
-    ]
+    shares = {key: localisation.pointing for key, localisation in localisations.items()}
     listing = " ".join(
-        f"{row.name}: {in_hundred(row.value, row.low, row.high)} of 100 "
-        f"({hundred_span(row.low, row.high, row.value)})."
-        for row in rows
+        f"{KINDS[key]}: {in_hundred(share.value, share.low, share.high)} of 100 "
+        f"({hundred_span(share.low, share.high, share.value)})."
+        for key, share in shares.items()
     )
     return FigureCard(
         key="pointing",
         title="Where the strongest place lies",
         explanation="in the box of the lesion, with 95 % intervals over films",
-        draw=partial(pointing, rows),
+        draw=partial(pointing, shares),
         alt=f"{pointing_text(localisations, name)} {listing}",
         table=pointing_table(localisations).file,
         caption=caption,
@@ -472,11 +416,7 @@ def beside(scales: Sequence[str]) -> str:
     """Say which pictures cannot be compared in strength; empty where all can.
 
     One with its own scale can be compared with no other, those of several models with theirs not.
-
-    Parameters
-    ----------
-    scales : sequence of str
-        What shares the scale of each picture with saliency, keys of SCALES.
+    `scales` are those of the pictures with saliency, keys of SCALES.
     """
     if OWN in scales:
         return ALONE
@@ -497,16 +437,7 @@ def alt(
 ) -> str:
     """Return a picture of a film in words: where saliency is strongest, how much lies in the box.
 
-    Parameters
-    ----------
-    film, name : str
-        What film and finding are called.
-    saliency : (h, w) float32 or None
-        The map that is shown, if any.
-    frame : Frame
-        What of the film it covers.
-    boxes : sequence of Frame
-        Where the finding is, as far as that is known.
+    The map covers the frame; boxes of the finding are given as far as they are known.
     """
     text = f"{film}."
     if boxes:

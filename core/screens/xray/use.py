@@ -97,16 +97,9 @@ class ThresholdUse:
 
 
 def at_threshold(source: ClinicSource, here: Classified, there: Classified | None) -> ThresholdUse:
-    """Return what calling scores at or above a threshold positive does.
+    """Return what calling scores at or above a threshold positive does, here and elsewhere.
 
-    Parameters
-    ----------
-    source : ClinicSource
-        Where the numbers come from.
-    here : Classified
-        In this set.
-    there : Classified or None
-        With the predictive values for another prevalence.
+    `there` has the predictive values for another prevalence.
     """
     flagged = here.true_positive + here.false_positive
     measures: tuple[tuple[str, Score, str], ...] = (
@@ -247,16 +240,8 @@ def threshold_steps(
 ) -> tuple[ThresholdStep, ...]:
     """Return what each threshold does, of 100 films; of 1,000 where few are with or without it.
 
-    Parameters
-    ----------
-    source : ClinicSource
-        Where the numbers come from.
-    analysis : OneFinding
-        The scores, labels and weights.
-    thresholds : sequence of float
-        Fractions.
-    prevalence : float, optional
-        Of another clinic: films are counted by sensitivity and specificity there.
+    At the `prevalence` of another clinic, in (0, 1), films are counted by sensitivity and
+    specificity there.
     """
     order = np.argsort(analysis.p)
     weights = analysis.extents.weights

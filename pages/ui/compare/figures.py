@@ -9,7 +9,7 @@ import streamlit as st
 from core.errors import LibraryError
 from core.metrics.comparison import Compared
 from core.metrics.paired import PAIRED
-from core.reports import compare_text
+from core.reports import compare
 from core.screens.compare import sweep, training
 from core.screens.compare.view import FEW, CompareView, disagreement_view
 from core.screens.kit.differences import NamedRun
@@ -64,7 +64,7 @@ def exports(view: CompareView) -> None:
         for kind, (label, ending, mime) in FILES.items():
             widgets.download(
                 label,
-                partial(compare_text.FORMATS[kind], view),
+                partial(compare.FORMATS[kind], view),
                 f"candor_compare.{ending}",
                 mime,
                 key=f"compare.export.{kind}",

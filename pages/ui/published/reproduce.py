@@ -13,7 +13,7 @@ from core.jobs.records import Job
 from core.jobs.slurm.request import SlurmRequest
 from core.models.catalogue import MODELS
 from core.published import PAPERS, PublishedNumber, n_seeds, published
-from core.reports.compare_text import latex_table
+from core.reports.compare import latex_table
 from core.screens.published.lines import Filters, numbers
 from core.screens.published.reproduced import fitted_as, place_of, recipe, reproduced_table
 from core.screens.published.words import DATA, METHODS, NETWORKS

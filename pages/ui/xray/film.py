@@ -196,16 +196,11 @@ def _draw_single(study: FilmStudy, settings: SaliencySettings) -> None:
 
 def _findings(study: FilmStudy) -> None:
     """Draw the findings of the film as a table, of one model or of several."""
-    edition, note = shared.words(), study.note
+    explanation = "" if study.known is None else "each beside films of its score"
     if study.several:
         explanation = f"scores of 100, by those of {study.main.model.name}"
-        table = beside.finding_table(study.opinions(), study.name, edition, note)
-    else:
-        known = study.known is not None
-        explanation = "each beside films of its score" if known else ""
-        table = views.table(study.main.scored, study.index, study.known, edition, note)
     widgets.title(FINDINGS_TITLE, explanation)
-    marks = study.marks if study.several else ()
+    table, marks = study.findings_table(shared.words()), study.marks if study.several else ()
     widgets.scores(FINDINGS_TITLE, table.heads, table.written(), marks)
 
 
@@ -221,7 +216,7 @@ def hundred(study: FilmStudy) -> None:
             widgets.title("Films like this one, by the model’s score", note)
             widgets.second(f"{views.TOO_FEW[:1].upper()}{views.TOO_FEW[1:]}.")
     if not study.strange:
-        shared.care(study.care, RISK)
+        widgets.caveat("Caution", *study.care, last=RISK)
 
 
 def bands(study: FilmStudy) -> None:
@@ -285,7 +280,7 @@ def _draw_several(study: FilmStudy, settings: SaliencySettings, picked: Sequence
     for text in beside.sources(opinions):
         widgets.caption(text)
     if not study.strange:
-        shared.care(study.care, RISK)
+        widgets.caveat("Caution", *study.care, last=RISK)
     _findings(study)
     xray_pictures.downloads(study, pictures)
     # One of the models in detail: what its score was worth, and whether to trust its map

@@ -161,21 +161,9 @@ BOXES: Final = "a list of boxes goes into the second field of Add films"
 class FilmEntry:
     """One film that can be shown to a model.
 
-    Attributes
-    ----------
-    id : str
-        In the link of synthetic films, of this session alone otherwise.
-    title : str
-    pixels : (H, W) uint8
-    payload : dict
-        How the process that holds torch is told of it.
-    digest : str
-        Of what is seen.
-    notices : tuple of Notice
-        Of the reading.
-    boxes : mapping
-        Where findings are, in fractions, as far as that is known.
-    synthetic : bool
+    The id of a synthetic film stands in the link, that of another is of this session alone.
+    `payload` is how the process that holds torch is told of it, `digest` is of what is seen, and
+    `boxes` are where findings are, in fractions, as far as that is known.
     """
 
     id: str

@@ -39,18 +39,9 @@ TEN: Final = 10
 class Model:
     """A model that films can be shown to.
 
-    Attributes
-    ----------
-    id : str
-        In the link of models that come with Candor, of this session alone otherwise.
-    name : str
-    film_model : FilmModel
-    findings : tuple of str
-        Names of its outputs.
-    synthetic : bool or None
-        Whether it was trained on synthetic films; None where nothing is known of that.
-    run : str
-        Id of the run with its scores on labelled films, or empty.
+    The id of one that comes with Candor stands in the link, that of another is of this session
+    alone. `findings` names its outputs; `synthetic` says whether it was trained on synthetic films,
+    None where nothing is known of that. `run` has its scores on labelled films, where there is one.
     """
 
     id: str
@@ -258,15 +249,8 @@ def _model(opened: OpenedWeights) -> Model:
 def prepared(model: FilmModel, side: int, *, ten: bool, moments: str | None) -> Preprocessing:
     """Return how films are made ready, as the few settings of a model say.
 
-    Parameters
-    ----------
-    model : FilmModel
-    side : int
-        Of what the network is shown, in pixels.
-    ten : bool
-        Ten crops, and the mean of their probabilities.
-    moments : str or None
-        A key of MOMENTS; None keeps what there is.
+    The network is shown `side` pixels a side; of `ten` crops the probabilities are averaged.
+    `moments` is a key of MOMENTS, or None for what there is.
     """
     preprocessing = replace(model.preprocessing, size=(side, side))
     if ten != (preprocessing.crops == TEN):

@@ -8,7 +8,6 @@ from typing import Any, Final
 import streamlit as st
 
 from core.reports.html import PageView, sheet_html
-from core.screens.kit.records import Table
 from core.screens.xray import beside
 from core.screens.xray import film as views
 from core.screens.xray import saliency as words
@@ -50,21 +49,10 @@ class SaliencySettings:
 class PagePicture:
     """A picture as it stands on the page, for what is saved as well.
 
-    Attributes
-    ----------
-    result : FilmResult
-        With the maps that are drawn.
-    scene : FilmScene
-    index : int or None
-        Of the finding in this model.
-    scale : str
-        What shares its scale, a key of SCALES.
-    why_not : str
-        Why no heat is drawn, or empty.
-    offer : (str, str) or None
-        Label of the button that draws it after all, and what it sets in the session.
-    focus : SaliencyFocus or None
-        Where the heat points, where it is drawn and the finding's box is known.
+    `result` has the maps that are drawn, `index` is of the finding in this model and `scale` a key
+    of SCALES. `why_not` says why no heat is drawn; `offer` is the label of the button that draws
+    it after all, and what that sets in the session. `focus` is where the heat points, where it is
+    drawn and the finding's box is known.
     """
 
     result: FilmResult
@@ -337,14 +325,13 @@ def downloads(study: FilmStudy, pictures: list[PagePicture]) -> None:
             "image/png",
             key="xray.save.png",
         )
+        findings = study.findings_table(TECHNICAL).file
         if study.several:
-            opinions = _opinions(study, pictures)
-            findings = beside.finding_table(opinions, study.name, TECHNICAL, study.note)
-            widgets.save(findings.file, "film_findings", "Findings, CSV")
-            models = beside.model_table(opinions, study.name, study.note)
+            widgets.save(findings, "film_findings", "Findings, CSV")
+            models = beside.model_table(_opinions(study, pictures), study.name, study.note)
             widgets.save(models.file, "film_models", "Models, CSV")
         else:
-            widgets.save(_film_table(study), "film", "Table, CSV")
+            widgets.save(findings, "film", "Table, CSV")
         widgets.download(
             "This view, HTML",
             lambda: sheet_html(page(study, pictures)),
@@ -382,20 +369,15 @@ def page(study: FilmStudy, pictures: list[PagePicture]) -> PageView:
             card = replace(card, key=f"{card.key}_{place + 1}", title=title)
         cards.append(card)
     # the tables without their notes: what they may not be used for stands around them
+    tables = [("The findings of this film", study.findings_table(TECHNICAL).file.without({"note"}))]
     if study.several:
-        opinions = _opinions(study, pictures)
-        models = beside.model_table(opinions, study.name, study.note).file
-        findings = beside.finding_table(opinions, study.name, TECHNICAL, study.note).file
+        models = beside.model_table(_opinions(study, pictures), study.name, study.note).file
         title = f"{finding(study.name)}, model by model"
-        tables = [(title, models.without(beside.LEFT_OUT))]
-    else:
-        tables, findings = [], _film_table(study)
-    tables.append(("The findings of this film", findings.without({"note"})))
+        tables.insert(0, (title, models.without(beside.LEFT_OUT)))
     return PageView(
         eyebrow=f"Chest X-ray · {study.who} · {finding(study.name)} · {study.film.title}",
         banners=(BANNER, study.noise),
         sentence=study.sentence,
-        numbers=(),
         paragraphs=(*study.notes, *care),
         cards=tuple(cards),
         tables=tuple(tables),
@@ -403,10 +385,6 @@ def page(study: FilmStudy, pictures: list[PagePicture]) -> PageView:
         pictures=((alt, drawing.sheet(sheet(study, pictures))),),
         icons=None if icons is None else (f"{views.ICONS}: {note}", icons),
     )
-
-
-def _film_table(study: FilmStudy) -> Table:
-    return views.table(study.main.scored, study.index, study.known, TECHNICAL, study.note).file
 
 
 def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
@@ -417,41 +395,26 @@ def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
     if study.several:
         opinions = _opinions(study, pictures)
         counted = beside.sources(opinions)
-        focus_lines = [
-            beside.focus_words(opinion.name, opinion.focus)
-            for opinion in opinions
-            if opinion.focus is not None
-        ]
+        focus_lines = [beside.focus_words(o.name, o.focus) for o in opinions if o.focus is not None]
     else:
         score = views.score_words(study.main.scored.scores[study.index])
         heading = f"{finding(study.name)}, score {score}. {study.film.title}"
         counted = () if study.known is None else (views.counted(study.known),)
-    with_saliency = [
-        page_picture for page_picture in pictures if page_picture.scene.saliency is not None
-    ]
-    provenances = [
-        f"{page_picture.result.model.name}: "
-        + words.provenance(
-            page_picture.result.method,
-            page_picture.result.layer,
-            page_picture.scene.saliency.top,
-            page_picture.result.frame,
-        )
-        for page_picture in with_saliency
-        if page_picture.scene.saliency is not None
-    ]
-    panels = tuple(
-        FilmPanel(
-            page_picture.scene.drawn(),
-            words.title(page_picture.result.model.name, page_picture.score),
-            "" if page_picture.scene.saliency is None else words.LEGENDS[page_picture.scale],
-        )
-        for page_picture in pictures
-    )
+    panels, why_not, provenances, scales = [], [], [], []
+    for shown in pictures:
+        result, saliency, name = shown.result, shown.scene.saliency, shown.result.model.name
+        legend = "" if saliency is None else words.LEGENDS[shown.scale]
+        panels.append(FilmPanel(shown.scene.drawn(), words.title(name, shown.score), legend))
+        if shown.why_not:
+            why_not.append(f"{name}: {shown.why_not}")
+        if saliency is not None:
+            scales.append(shown.scale)
+            made = words.provenance(result.method, result.layer, saliency.top, result.frame)
+            provenances.append(f"{name}: {made}")
     return PictureSheet(
         (BANNER, study.noise),
         heading,
-        panels,
+        tuple(panels),
         (
             study.sentence.text,
             *(() if study.strange else (RISK,)),
@@ -459,12 +422,8 @@ def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
             *study.notes,
             *filter(None, study.stranges),
             *focus_lines,
-            *filter(None, [words.beside([page_picture.scale for page_picture in with_saliency])]),
-            *(
-                f"{page_picture.result.model.name}: {page_picture.why_not}"
-                for page_picture in pictures
-                if page_picture.why_not
-            ),
+            *filter(None, [words.beside(scales)]),
+            *why_not,
             words.CAPTION,
             *provenances,
         ),

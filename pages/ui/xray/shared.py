@@ -256,8 +256,3 @@ def export(sheet: PageView) -> None:
         "text/html",
         key="clinic.html",
     )
-
-
-def care(paragraphs: tuple[str, ...], last: str) -> None:
-    """Draw what must be read with the numbers, in ink, the last line strong."""
-    widgets.caveat("Caution", *paragraphs, last=last)

@@ -8,6 +8,7 @@ from core.inference.client import Answer
 from core.inference.film_examples import stored_answer
 from core.screens.kit.records import Sentence
 from core.screens.kit.run_marks import RunMark, marks
+from core.screens.kit.tables import ScoreTable
 from core.screens.xray import beside, saliency
 from core.screens.xray import film as views
 from core.screens.xray.beside import Opinion
@@ -31,17 +32,8 @@ Json = dict[str, Any]  # Any: plain JSON values
 class FilmResult:
     """What one model says of one film.
 
-    Attributes
-    ----------
-    model : Model
-    scored : FilmScores
-    layers : tuple of str
-        That maps can be taken from.
-    maps : dict of int to Map
-        By finding; empty until a map that was not asked for yet is there.
-    frame : Frame
-    layer, method : str
-        Of the maps.
+    Maps can be taken from `layers`. `maps` are by finding, of a `layer` by a `method`; they are
+    empty until a map that was not asked for yet is there.
     """
 
     model: Model
@@ -122,17 +114,9 @@ def _film_result(model: Model, answer: Answer, finding: int | None) -> FilmResul
 class FilmStudy:
     """What the view speaks of: a film, what models say of it, and one finding.
 
-    Attributes
-    ----------
-    film : FilmEntry
-    results : tuple of FilmResult
-        One a model; the first is the one that findings are named after.
-    index : int
-        Of the finding, in the first model.
-    references : tuple of (Reference or None)
-        What scores of each model were worth on labelled films.
-    chosen : mapping of str to float
-        Thresholds that a user set, by spelled finding; in [0, 1].
+    Findings are named after the first result, in which `index` counts; `references` are what the
+    scores of each were worth on labelled films, and `chosen` the thresholds that a user set, in
+    [0, 1], by spelled finding.
     """
 
     film: FilmEntry
@@ -254,6 +238,12 @@ class FilmStudy:
         if self.strange:
             return views.doubtful_sentence(scored, self.index, words)
         return views.sentence(scored, self.index, self.known, words)
+
+    def findings_table(self, words: FindingWords) -> ScoreTable:
+        """Return the findings of the film, of one model or of several."""
+        if self.several:
+            return beside.finding_table(self.opinions(), self.name, words, self.note)
+        return views.table(self.main.scored, self.index, self.known, words, self.note)
 
     @property
     def noise(self) -> str:

@@ -14,9 +14,9 @@ from core.__main__ import main
 from core.configs import AuditConfig
 from core.errors import Refused
 from core.predictions import Predictions, ScoreKind, Task
-from core.reports import build, canonical, certificate
+from core.reports import build, certificate
 from core.reports.document import Edition
-from core.reports.report_json import certified, code_digest
+from core.reports.report_json import canonical, certified, code_digest, digest
 from core.studies.report import ReportedRun
 
 QUICK = AuditConfig(n_resamples=20, metrics=("accuracy", "ece"))
@@ -51,7 +51,7 @@ def report():
 
 @pytest.fixture(scope="module")
 def data(report):
-    return canonical.canonical(report).encode()
+    return canonical(report).encode()
 
 
 def test_a_report_as_written_is_opened_as_it_was_made(report, data):
@@ -86,7 +86,7 @@ def test_rows_settings_and_split_stand_in_the_certificate(report):
         "sections": list(SECTIONS),
         "edition": "technical",
     }
-    assert stated["settings"] == canonical.digest(asked)
+    assert stated["settings"] == digest(asked)
 
 
 def forged(report, change):
@@ -94,7 +94,7 @@ def forged(report, change):
     content = json.loads(json.dumps(report))
     change(content)
     content.pop("certificate")
-    return canonical.canonical(certified(content)).encode()
+    return canonical(certified(content)).encode()
 
 
 def test_a_forged_number_agrees_with_its_certificate_but_not_with_the_rows(report):
@@ -207,7 +207,7 @@ def test_a_file_whose_form_was_guessed_agrees_with_its_report(tmp_path, capsys):
     assert len(kept) < len(audit["notices"])
     audit["notices"] = kept
     del content["certificate"]
-    out.write_text(canonical.canonical(certified(content)))
+    out.write_text(canonical(certified(content)))
     capsys.readouterr()
     assert main(["verify", str(out), str(file)]) == 1
     assert "audit.notices: 0 entries in the report" in capsys.readouterr().out
@@ -244,7 +244,7 @@ def test_a_report_with_votes_agrees_with_its_files_and_no_others(tmp_path, capsy
     )
     content["runs"][0]["human"]["tvd"]["value"] += 0.001
     del content["certificate"]
-    Path(out).write_text(canonical.canonical(certified(content)))
+    Path(out).write_text(canonical(certified(content)))
     assert main(["verify", out, file, "--votes", crowd]) == 1
     assert "runs[0].human.tvd.value: " in capsys.readouterr().out
     assert main(["runs", "import", file, "--votes", crowd]) == 0
@@ -284,9 +284,9 @@ def test_a_certificate_that_names_other_rows_is_refused_though_its_digest_agrees
     stated = content["certificate"]
     stated["rows"] = ["0" * 32]
     rest = {key: value for key, value in stated.items() if key != "digest"}
-    stated["digest"] = canonical.digest(content | {"certificate": rest})
+    stated["digest"] = digest(content | {"certificate": rest})
     with pytest.raises(Refused, match="names other rows"):
-        certificate.stated(canonical.canonical(content).encode())
+        certificate.stated(canonical(content).encode())
 
 
 def test_the_code_is_every_module_wherever_it_lies():

@@ -16,7 +16,7 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import Inspection, ReadResult
 from core.reports.document import Chapter, Document, Edition, Section
-from core.reports.drawing.figure import drawn
+from core.reports.drawing import drawn
 from core.reports.html import PageView, audit_html, document_html, preview_html, sheet_html
 from core.screens.kit import theme
 from core.screens.kit.curves import SYMBOLS
@@ -198,10 +198,7 @@ def test_words_of_a_figure_stay_words():
             eyebrow="e",
             banners=(),
             sentence=Sentence(()),
-            numbers=(),
-            paragraphs=(),
             cards=(card,),
-            tables=(),
             caption="",
         )
     )

@@ -17,8 +17,7 @@ from core.metrics.comparison import (
 )
 from core.metrics.paired import Difference
 from core.predictions import Predictions, ScoreKind, Task, Votes
-from core.reports.compare_json import compare_json
-from core.reports.compare_text import lines
+from core.reports.compare import compare_json, lines
 from core.screens.compare.view import BEST, compare_view, plain_view
 from core.screens.kit import theme
 from core.screens.kit.differences import OFFERED, NamedRun, difference_words, sentence

@@ -66,6 +66,11 @@ def made(n=N, seed=5, stretch=2.0):
     )
 
 
+def binary(p, y):
+    """One finding by itself."""
+    return Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y, ("no", "Effusion"))
+
+
 def source(n=N, names=NAMES, **more):
     return ClinicSource(
         run="the run", split="test", digest="a1b2c3d4e5", findings=names, n=n, **more
@@ -286,7 +291,8 @@ def test_the_numerator_is_the_observed_events_of_the_band(n, data, mean):
         assert 99 < share < 100
     else:
         assert float(value) == round(share) or abs(float(value) - share) <= 0.05
-    low, high = (100 * float(end[0]) for end in wilson(np.array([events]), np.array([n]), 0.95))
+    ends = exact_interval(np.array([events]), np.array([n]), 0.95)
+    low, high = (100 * float(end[0]) for end in ends)
     overstates, understates = 100 * mean > high, 100 * mean < low
     if n < 20:
         overstates = understates = False
@@ -407,15 +413,7 @@ def test_badge_is_for_scores_that_are_clearly_no_probabilities(stretched, honest
     y = (rng.random(N) < p).astype(np.int64)
     at = 0.024  # the operating point, which is moved to one half
     odd = np.where(p < at, p / (2 * at), 1 - (1 - p) / (2 * (1 - at)))
-    strong = clinic_study.one_finding(
-        Predictions(
-            task=Task.BINARY,
-            kind=ScoreKind.SIGMOID,
-            scores=odd,
-            labels=y,
-            class_names=("no", "Effusion"),
-        )
-    )
+    strong = clinic_study.one_finding(binary(odd, y))
     said = badge(source(), strong)
     assert said.alarm
     assert "may have been rescaled, or findings may be rarer" in said.text
@@ -426,15 +424,7 @@ def test_a_bent_curve_is_told_though_mean_and_slope_fit(honest):
     """Of scores of 20, 40, 60 and 80 % the inner two overdo what the outer two underdo."""
     said, came = np.repeat([0.2, 0.4, 0.6, 0.8], 1000), np.repeat([0.25, 0.22, 0.78, 0.75], 1000)
     y = (np.tile(np.arange(1000) / 1000, 4) < came).astype(np.int64)
-    bent = clinic_study.one_finding(
-        Predictions(
-            task=Task.BINARY,
-            kind=ScoreKind.SIGMOID,
-            scores=said,
-            labels=y,
-            class_names=("no", "Effusion"),
-        )
-    )
+    bent = clinic_study.one_finding(binary(said, y))
     assert bent.fit.in_the_large.low < 0 < bent.fit.in_the_large.high
     assert bent.fit.slope.low < 1 < bent.fit.slope.high
     text = finding_view(source(), "Effusion", bent).sentence.second
@@ -452,15 +442,7 @@ def test_no_badge_from_a_curve_of_too_few_events(events):
     said = np.repeat([0.2, 0.4, 0.6, 0.8], 60)
     came = np.repeat([0.25, 0.22, 0.78, 0.75], 60) if events else np.zeros(240)
     y = (np.tile(np.arange(60) / 60, 4) < came).astype(np.int64)
-    found = clinic_study.one_finding(
-        Predictions(
-            task=Task.BINARY,
-            kind=ScoreKind.SIGMOID,
-            scores=said,
-            labels=y,
-            class_names=("no", "Effusion"),
-        )
-    )
+    found = clinic_study.one_finding(binary(said, y))
     assert found.fit.events == events
     if events:  # the curve alone would be beyond chance
         assert found.audit.metrics["ici"].value > found.audit.noise_floor["ici"].q95
@@ -473,16 +455,7 @@ def test_no_badge_from_a_curve_of_too_few_events(events):
 def test_recalibration_speaks_of_the_other_rows(rows, stretched):
     half = np.arange(N) % 2 == 0
     one = clinic_study.binary_rows(rows, 0)
-    fit, test = (
-        Predictions(
-            task=one.task,
-            kind=one.kind,
-            scores=one.scores[side],
-            labels=one.labels[side],
-            class_names=one.class_names,
-        )
-        for side in (half, ~half)
-    )
+    fit, test = one.take(np.flatnonzero(half)), one.take(np.flatnonzero(~half))
     found = clinic_study.one_finding(test, fit, "beta")
     changed = found.recalibrated
     assert (changed.rows, found.fit.n) == (N // 2, N // 2)
@@ -503,9 +476,7 @@ def near_zero(n=6, seed=3, event=1):
     p = sigmoid(rng.normal(-1.0, 1.0, N))
     y = (rng.random(N) < p).astype(np.int64)
     p[:n], y[:n] = 4e-13, event
-    return Predictions(
-        task=Task.BINARY, kind=ScoreKind.SIGMOID, scores=p, labels=y, class_names=("no", "Effusion")
-    ), n
+    return binary(p, y), n
 
 
 @pytest.mark.slow
@@ -561,15 +532,7 @@ def test_overconfident_scores_next_to_zero_still_have_their_badge():
     y = (rng.random(N // 2) < sigmoid(true)).astype(np.int64)
     true, y = np.append(true, -true), np.append(y, 1 - y)  # on average it is right
     said = sigmoid(3.0 * true)
-    found = clinic_study.one_finding(
-        Predictions(
-            task=Task.BINARY,
-            kind=ScoreKind.SIGMOID,
-            scores=said,
-            labels=y,
-            class_names=("no", "Effusion"),
-        )
-    )
+    found = clinic_study.one_finding(binary(said, y))
     assert found.fit.extreme
     assert found.fit.in_the_large.low < 0 < found.fit.in_the_large.high
     assert badge(source(), found).title == "Off by 10.7 points (ECE)"  # chance shows about one
@@ -583,16 +546,7 @@ def test_overconfident_scores_next_to_zero_still_have_their_badge():
 def test_isotonic_regression_gets_no_verdict_on_the_spread(stretched):
     one = clinic_study.binary_rows(made(), 0)
     half = np.arange(N) % 2 == 0
-    fit, test = (
-        Predictions(
-            task=one.task,
-            kind=one.kind,
-            scores=one.scores[side],
-            labels=one.labels[side],
-            class_names=one.class_names,
-        )
-        for side in (half, ~half)
-    )
+    fit, test = one.take(np.flatnonzero(half)), one.take(np.flatnonzero(~half))
     found = clinic_study.one_finding(test, fit, "isotonic")
     for fit_ in (found.fit, replace(found.fit, swayed=False)):
         shown = finding_view(source(N // 2), "Effusion", replace(found, fit=fit_))
@@ -669,14 +623,7 @@ def test_a_benefit_of_few_events_is_drawn_and_not_claimed():
     rng = np.random.default_rng(4)
     y = np.arange(4000) < 150
     p = sigmoid(np.where(y, 1.0, -4.0) + rng.normal(0.0, 1.0, y.size))
-    rows = Predictions(
-        task=Task.BINARY,
-        kind=ScoreKind.SIGMOID,
-        scores=p,
-        labels=y.astype(np.int64),
-        class_names=("no", "Hernia"),
-    )
-    found = clinic_study.one_finding(rows)
+    found = clinic_study.one_finding(binary(p, y.astype(np.int64)))
     assert (found.net.gain_low > 0).any()  # the band alone would say so
     assert use_views.benefit_words(found, (0.05, 0.4)).startswith("Too few events (under 200")
     figure = use_views.decision_card(source(), "Hernia", found, (0.05, 0.4)).figure("light")
@@ -826,16 +773,7 @@ def test_subgroups_with_few_events_have_no_verdict_on_their_curve(stretched):
 def test_temperatures_of_a_stretched_finding(rows):
     half = np.arange(N) % 2 == 0
     one = clinic_study.binary_rows(rows, 0)
-    fit, test = (
-        Predictions(
-            task=one.task,
-            kind=one.kind,
-            scores=one.scores[side],
-            labels=one.labels[side],
-            class_names=one.class_names,
-        )
-        for side in (half, ~half)
-    )
+    fit, test = one.take(np.flatnonzero(half)), one.take(np.flatnonzero(~half))
     heated = clinic_study.temperature_scaled(fit, test)
     assert heated.fits[0].calibrator.parameters()["temperature"] == pytest.approx(2.0, abs=0.25)
     assert heated.errors[NONE].score.value == clinic_study.error(test).score.value
@@ -903,10 +841,6 @@ def test_a_file_draws_a_hundred_films(stretched):
         eyebrow="e",
         banners=(),
         sentence=Sentence((Phrase("s"),)),
-        numbers=(),
-        paragraphs=(),
-        cards=(),
-        tables=(),
         caption="",
         icons=("<b>100</b>", icons),
     )

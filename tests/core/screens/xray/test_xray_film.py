@@ -276,7 +276,6 @@ def test_a_saved_film_is_one_file_with_its_picture_inside():
             eyebrow="Chest X-ray",
             banners=(NOTE,),
             sentence=views.sentence(film(0.74), 0, known(), TECHNICAL),
-            numbers=(),
             paragraphs=views.care(film(0.74), 0, known()),
             cards=(views.bands_card(film(0.74), 0, known()),),
             tables=(("Findings", views.table(film(0.74), 0, known(), TECHNICAL, NOTE).file),),

@@ -1,5 +1,8 @@
+"""Words of the chest films: names of findings, and labels of columns."""
+
 import pytest
 
+from core.screens.xray import bands, findings, saliency
 from core.screens.xray.words import PLAIN, TECHNICAL
 
 
@@ -17,3 +20,11 @@ def test_each_edition_has_its_names_of_findings(words, name, label, inside):
     assert words.label(name) == label
     assert words.title(name) == label[0].upper() + label[1:]
     assert words.inside(name) == (inside or "a thickened lung lining")
+
+
+@pytest.mark.parametrize(
+    "columns", [bands.COLUMNS, findings.BIN_COLUMNS, saliency.POINT_COLUMNS, saliency.STAGE_COLUMNS]
+)
+def test_no_two_columns_share_a_label(columns):
+    labels = [column.label for column in columns]
+    assert len(set(labels)) == len(labels)
