@@ -62,10 +62,9 @@ def add_ood(verb: Parser) -> None:
 
 
 def _ood(arguments: argparse.Namespace) -> int:
-    from core.library.manifest import role_of
     from core.ood.scores import SCORES
     from core.reports.ood_json import InDistribution, SetReport, ood_json, ood_lines
-    from core.studies.ood import check, extent_notices, judge
+    from core.studies.ood import check, extent_notices, is_shifted, judge
     from core.studies.posthoc import fitted_temperature
 
     if arguments.score not in SCORES:
@@ -108,8 +107,7 @@ def _ood(arguments: argparse.Namespace) -> int:
     for name, path in files.items():
         result = _set(path, {**reading, "unlabelled": True}, columns, tables)
         outside = result.splits[result.chosen_split]
-        shifted = role_of(name, labelled=True) == "shifted"
-        warnings = check(inside, outside, name, shifted=shifted, parts=others)
+        warnings = check(inside, outside, name, shifted=is_shifted(name), parts=others)
         as_read = judge(inside, outside, arguments.score)
         notices = (*result.notices, *warnings, *extent_notices(as_read, name))
         after = None

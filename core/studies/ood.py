@@ -1,5 +1,6 @@
 """One run beside inputs it never saw: what is allowed, what is found, and runs compared."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -25,8 +26,10 @@ from core.predictions import Predictions, ScoreKind, Task
 NOTHING = 0  # in place of a row's number where it may repeat by nature
 OTHER_INPUTS = (
     "a set compared with itself says nothing: choose scores of other inputs by the same model; "
-    "call changed ones corrupted-NAME"
+    "begin the name of corrupted ones with corrupted or CIFAR-10-C"
 )
+# `cifar10c-fog-5` and `corrupted-fog-5`, and as people call the official files
+CORRUPTED = re.compile(r"(cifar[-_ ]?10[-_ ]?c|corrupted)(?![a-z0-9])", re.ASCII | re.IGNORECASE)
 SHIFT_SHOWN = (  # most telling first; noise is the papers' choice, and leaves small networks sure
     *("cifar10c-fog-5", "corrupted-fog-5"),
     *("cifar10c-gaussian_noise-5", "corrupted-gaussian_noise-5"),
@@ -111,6 +114,11 @@ def offered(inside: Predictions, *outside: Predictions) -> dict[str, str]:
     for part in (inside, *outside):
         why |= unavailable(part)
     return why
+
+
+def is_shifted(name: str) -> bool:
+    """Whether a part, file or run is called what holds the run's own inputs, corrupted."""
+    return CORRUPTED.match(name) is not None
 
 
 def shown_shift(splits: Iterable[str]) -> str:

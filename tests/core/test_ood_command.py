@@ -112,6 +112,17 @@ def test_stated_confidences_of_openood_are_told_by_themselves(files, capsys):
     assert "Entropy: needs the scores of every class" in capsys.readouterr().err
 
 
+def test_corrupted_inputs_answer_like_the_intact_ones_without_a_word_of_another_model(
+    files, capsys
+):
+    np.save(files / "fog.npy", LOGITS[200:] + 0.1 * RNG.normal(size=LOGITS[200:].shape))
+    for name, warned in (("fog", True), ("CIFAR-10-C", False)):
+        out = f"{name}={files / 'fog.npy'}"
+        assert main(["ood", "--in", str(files / "in.npz"), "--out", out, "--json", "-"]) == 0
+        notices = json.loads(capsys.readouterr().out)["sets"][name]["notices"]
+        assert ("OVERLAP" in {notice["code"] for notice in notices}) is warned
+
+
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_what_says_nothing_is_refused(files, capsys):

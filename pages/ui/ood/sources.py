@@ -236,14 +236,14 @@ def checked(
 ) -> tuple[tuple[Notice, ...], Refused | None]:
     """Return what must be said of two parts, and why they cannot be told apart, if so."""
     try:
-        shifted = role_of(outside.split, labelled=True) == "shifted"
+        shifted = study.is_shifted(outside.split) or study.is_shifted(name)
         owner = inside.owner
         parts = {
             split: SplitSource(owner, split).rows
             for split in owner.splits
             if split not in (inside.split, outside.split)
             and split not in owner.outside
-            and role_of(split, labelled=True) != "shifted"
+            and not study.is_shifted(split)
         }
         return study.check(inside.rows, outside.rows, name, shifted=shifted, parts=parts), None
     except Refused as refusal:

@@ -173,6 +173,24 @@ def test_other_parts_of_the_run_are_no_set():
     assert "7 as a row of val" in notice.text
 
 
+@pytest.mark.parametrize(
+    ("name", "corrupted"),
+    [
+        ("cifar10c-fog-5", True),
+        ("CIFAR-10-C: Fog", True),
+        ("cifar10c", True),
+        ("cifar_10_c_fog.npz", True),
+        ("corrupted", True),
+        ("CIFAR-10", False),
+        ("cifar10ce", False),
+        ("corruptedly", False),
+        ("not corrupted", False),
+    ],
+)
+def test_corrupted_inputs_are_known_by_what_they_are_called(name, corrupted):
+    assert study.is_shifted(name) is corrupted
+
+
 def test_the_same_labels_in_the_same_order_are_the_same_inputs():
     anew = RNG.normal(size=(400, K))
     with pytest.raises(Refused, match="OOD_SAME: other has the labels of the in-distribution rows"):
