@@ -7,6 +7,10 @@ from core.__main__ import main
 
 CANARY, TIME = "Zyxwvut", "04:59:37"
 PATIENTS, N = 40, 240
+FORMS = (  # every form and every edition of a report
+    *(("html", edition) for edition in ("technical", "plain", "board")),
+    *((form, "technical") for form in ("markdown", "json")),
+)
 USUAL = ("--group", "patient", "--id-column", "image", "--resamples", "50")
 
 
@@ -41,16 +45,16 @@ def test_reports_tables_and_calibrators_hold_no_patient(file, tmp_path, capsys):
         ["ood", "--in", first, "--out", f"other={second}", "--json", out / "ood.json"],
         *(["report", first, *USUAL, "--format", form, "--edition", edition, "--out",
            out / f"{edition}.{form}"]
-          for form in ("html", "markdown", "json") for edition in ("technical", "plain", "board")),
+          for form, edition in FORMS),
         *(["compare", first, second, *USUAL[:4], "--format", form]
-          for form in ("text", "csv", "markdown", "latex")),
+          for form in ("text", "csv")),  # the others are the table of CSV
     ]  # fmt: skip
     printed = ""
     for words in commands:
         assert main([str(word) for word in words]) == 0, words
         printed += "".join(capsys.readouterr())
     written = [path for path in out.rglob("*") if path.is_file()]
-    assert len(written) > 12
+    assert len(written) > 8
     assert b"one.csv" in (out / "technical.html").read_bytes()  # as it would stand there
     assert "taken (2021-03)" in printed
     for word in (CANARY, TIME, "2021-03-"):

@@ -420,7 +420,9 @@ def test_who_waits_for_a_kept_run_is_taken_to_the_comparison_others_get_a_link(p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("begun", ["alone", "interrupted", "while it is kept"])
+@pytest.mark.parametrize(
+    "begun", [pytest.param("alone", marks=pytest.mark.nightly), "interrupted", "while it is kept"]
+)
 def test_a_draft_is_kept_with_its_correction_and_both_are_compared(page, home, begun, monkeypatch):
     """Also where the script ends as the draft goes, or the draft alone is being kept by then."""
     arrays = {

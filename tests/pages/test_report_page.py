@@ -48,13 +48,13 @@ def test_page_report_command_and_compare_print_the_same_numbers(home, tmp_path):
         assert beside[key] == audit["metrics"][key], key
     ece = audit["metrics"]["ece"]
     printed = f"{100 * ece['value']:.1f}", f"{100 * ece['low']:.1f} to {100 * ece['high']:.1f}"
-    reliability = shown(html(fine(opened("reliability", run=OVER))))
+    reliability = html(fine(opened("reliability", run=OVER)))
     compare = opened("compare", runs=f"{FAIR},{OVER}")
     until(compare, lambda: "c-compare" in html(compare))
-    pages = (shown(files.html), files.markdown, reliability, shown(html(compare)))
+    pages = (shown(files.html), files.markdown, shown(reliability), shown(html(compare)))
     for text in pages:
         assert all(number in text for number in printed)
-    sentence = shown(html(opened("reliability", run=OVER)).split("<h1")[1].split("</h1>")[0])
+    sentence = shown(reliability.split("<h1")[1].split("</h1>")[0])
     words = sentence.split(">", 1)[-1].replace(" ", "")
     assert words in shown(files.html).replace(" ", "")
 
