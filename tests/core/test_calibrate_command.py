@@ -20,7 +20,8 @@ SHARP = 2.5 * TRUE  # over-confident: the true temperature is 2.5
 PROPER = ("accuracy", "nll", "brier")  # scores without a noise floor
 TOLD = {"value", "low", "high", "level", "n", "tie", "settings"}
 NIGHTLY = [
-    pytest.param(name, marks=pytest.mark.nightly) for name in ("focal_ts", "vector", "isotonic")
+    pytest.param(name, marks=pytest.mark.nightly)
+    for name in ("ts", "focal_ts", "vector", "isotonic")
 ]
 
 
@@ -33,7 +34,11 @@ def one_part(tmp_path):
 
 @pytest.fixture
 def two_parts(tmp_path):
-    path = tmp_path / "two.npz"
+    return halves(tmp_path)
+
+
+def halves(folder):
+    path = folder / "two.npz"
     np.savez(
         path,
         val_logits=SHARP[:400],
@@ -42,6 +47,16 @@ def two_parts(tmp_path):
         test_labels=LABELS[400:],
     )
     return path
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Return what was said of two parts at their temperature, and the folder of what was saved."""
+    folder = tmp_path_factory.mktemp("saved")
+    said = folder / "said.json"
+    words = ["--methods", "ts", "--save", str(folder), "--json", str(said)]
+    assert main(["calibrate", str(halves(folder)), *words]) == 0
+    return json.loads(said.read_text()), folder
 
 
 def part(folder, logits, labels):
@@ -101,11 +116,11 @@ def test_vector_scaling_is_tried_by_itself_where_one_class_is_too_likely(tmp_pat
 
 
 @pytest.mark.slow
-def test_reported_rows_are_those_that_were_not_fitted_on(two_parts, capsys):
+def test_reported_rows_are_those_that_were_not_fitted_on(saved):
     from core.metrics.suite import audit
     from core.predictions import Predictions, ScoreKind, Task
 
-    found = call(capsys, "calibrate", two_parts, "--methods", "ts", "--json", "-")
+    found, _ = saved
     t = found["methods"]["ts"]["parameters"]["temperature"]
     rows = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, SHARP[400:] / t, LABELS[400:])
     own = audit(rows).main.metrics
@@ -137,7 +152,7 @@ def test_reporting_the_rows_that_were_fitted_on_is_warned_of(one_part, capsys):
 
 @pytest.mark.parametrize(
     "method",
-    ["ts", "histogram", *NIGHTLY],
+    ["histogram", *NIGHTLY],
 )
 @pytest.mark.slow
 def test_saved_calibrator_gives_the_same_numbers_when_applied(two_parts, tmp_path, capsys, method):
@@ -160,16 +175,12 @@ def test_saved_calibrator_gives_the_same_numbers_when_applied(two_parts, tmp_pat
 
 
 @pytest.mark.slow
-def test_saved_calibrator_says_what_it_was_fitted_on(one_part, two_parts, tmp_path, capsys):
-    for file, fitted_on in (
-        (two_parts, {"split": "val", "scores": "logits", "rows": 400, "cut": None}),
-        (
-            one_part,
-            {"split": "test", "scores": "logits", "rows": 450, "cut": {"share": 0.5, "seed": 0}},
-        ),
-    ):
-        call(capsys, "calibrate", file, "--methods", "ts", "--save", tmp_path, "--json", "-")
-        said = json.loads((tmp_path / "ts.json").read_text())["fitted_on"]
+def test_saved_calibrator_says_what_it_was_fitted_on(one_part, saved, tmp_path, capsys):
+    call(capsys, "calibrate", one_part, "--methods", "ts", "--save", tmp_path, "--json", "-")
+    cut = {"split": "test", "scores": "logits", "rows": 450, "cut": {"share": 0.5, "seed": 0}}
+    whole = {"split": "val", "scores": "logits", "rows": 400, "cut": None}
+    for folder, fitted_on in ((saved[1], whole), (tmp_path, cut)):
+        said = json.loads((folder / "ts.json").read_text())["fitted_on"]
         assert len(said.pop("digest")) >= 32
         assert said == fitted_on
 
@@ -213,12 +224,12 @@ def test_rows_count_by_weight_in_the_fit_and_in_what_is_reported(tmp_path, capsy
 
 
 @pytest.mark.slow
-def test_saved_code_gives_the_same_probabilities(two_parts, tmp_path, capsys):
-    call(capsys, "calibrate", two_parts, "--methods", "ts", "--save", tmp_path / "s", "--json", "-")
+def test_saved_code_gives_the_same_probabilities(saved, tmp_path, capsys):
+    _, folder = saved
     names = {}
-    exec((tmp_path / "s" / "ts.py").read_text(), names)
+    exec((folder / "ts.py").read_text(), names)
     out = tmp_path / "out.npz"
-    main(["apply", str(tmp_path / "s" / "ts.json"), str(two_parts), "--out", str(out)])
+    main(["apply", str(folder / "ts.json"), str(folder / "two.npz"), "--out", str(out)])
     capsys.readouterr()
     mine = [names["calibrate"](row) for row in SHARP[:5].tolist()]
     np.testing.assert_allclose(np.load(out)["val_probabilities"][:5], mine, atol=1e-12)

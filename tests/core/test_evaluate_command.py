@@ -12,6 +12,7 @@ import torch
 from PIL import Image
 
 from core.__main__ import main
+from core.inference.folder import WEIGHTS
 from core.library import Library
 from core.models.build import build
 from core.training.config import from_json
@@ -75,6 +76,7 @@ def test_a_checkpoint_becomes_a_run_and_json_says_how_it_was_loaded(here, candor
     manifest = library.get(report["run"])
     assert (manifest.name, manifest.kind) == ("mine", "evaluate")
     assert manifest.config["weights"]["group"] == "state_dict"
+    assert (here / "home" / "jobs" / manifest.id / WEIGHTS).exists()
     assert report["model"] == "small_cnn"
     assert report["loaded"]["matched"] == report["loaded"]["total"] == 11
     assert "module." in report["loaded"]["renamed"]
@@ -96,14 +98,18 @@ def test_a_training_is_named_by_its_id(here, candor, trainer_job):
     assert list(report["splits"]) == ["test"]
     again, trained = (library.load(run, "test") for run in (report["run"], trainer_job))
     np.testing.assert_allclose(again.scores, trained.scores, atol=1e-4)
-    for digit in range(10):  # elsewhere it is shown pictures as its own data are, 8 x 8
+
+
+@pytest.mark.nightly
+def test_elsewhere_a_training_is_shown_pictures_as_its_own_data_are(here, candor, trainer_job):
+    for digit in range(10):
         (here / "scans" / str(digit)).mkdir(parents=True)
         for k in range(9):
             pixels = np.full((20, 20), 25 * digit + k, np.uint8)
             Image.fromarray(pixels).save(here / "scans" / str(digit) / f"{k}.png")
     _, report = candor(trainer_job, "--data", str(here / "scans"), "--split", "test",
                        "--keep-implausible")  # fmt: skip
-    config = library.get(report["run"]).config
+    config = Library(here / "home", here / "none").get(report["run"]).config
     assert (config["data"], config["preprocessing"]["size"]) == ("folder", [8, 8])
 
 

@@ -37,6 +37,7 @@ def weights(tmp_path):
     return tmp_path / "weights.safetensors"
 
 
+@pytest.mark.nightly
 def test_an_evaluation_ends_as_a_run_and_its_weights_stay(jobs, weights, tmp_path):
     (job,) = jobs.submit([CONFIG], weights=weights)
     assert (job.kind, jobs.evaluation(job.id)) == ("evaluate", CONFIG)
