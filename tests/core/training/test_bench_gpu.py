@@ -305,11 +305,16 @@ def without_packages(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
 
-@pytest.mark.nightly
 @pytest.mark.usefixtures("without_packages")
 @pytest.mark.parametrize(
     ("stage", "state", "reason"),
-    [("heatmaps", "left out", "pytorch_grad_cam is not installed"), ("bfloat16", "done", "")],
+    [
+        pytest.param(
+            *("heatmaps", "left out", "pytorch_grad_cam is not installed"),
+            marks=pytest.mark.nightly,
+        ),
+        ("bfloat16", "done", ""),
+    ],
 )
 def test_a_stage_says_which_package_it_lacks(stage, state, reason, tmp_path):
     result = run_stage(stage, module_command("small"), tmp_path, 300)
