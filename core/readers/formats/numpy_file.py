@@ -55,7 +55,20 @@ def array_of(data: memoryview, location: str, *, text: bool = False) -> Entry:
         raise Refused("HEADER_LEN", what, "save the array again with np.save", location)
     header = bytes(data[start : start + length]).decode("latin-1")
     start += length
-    dtype, fortran, shape = _fields(header, location)
+    try:  # the header is a Python literal and is never evaluated
+        fields = ast.literal_eval(header.strip())
+        fortran, sizes = bool(fields["fortran_order"]), fields["shape"]
+        dtype = _dtype(fields["descr"], location)
+    except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
+        what = "The header is not valid"
+        raise Refused("HEADER_PARSE", what, "save it again with np.save", location) from error
+    shape = sizes if isinstance(sizes, tuple) else (None,)
+    if len(shape) > MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in shape):
+        what = f"Shape {str(sizes)[:80]}: expected at most {MAX_DIMENSIONS} sizes, none negative"
+        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", location)
+    if math.prod(max(n, 1) for n in shape) > defaults.MAX_MAPPED_BYTES:  # also (0, 2**62)
+        what = "The shape is larger than any memory"
+        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", location)
     if text and dtype == np.dtype(object):
         # Texts lie in a pickle; whatever else lies there is refused alike.
         try:
@@ -78,25 +91,6 @@ def array_of(data: memoryview, location: str, *, text: bool = False) -> Entry:
         raise Refused("TRAILING", what, "remove what follows the array: save it again", location)
     flat = np.frombuffer(data, dtype=dtype, count=math.prod(shape), offset=start)
     return native(flat.reshape(shape, order="F" if fortran else "C"))
-
-
-def _fields(text: str, location: str) -> tuple[np.dtype[np.generic], bool, tuple[int, ...]]:
-    """Return dtype, order and shape; the header is a Python literal and is never evaluated."""
-    try:
-        header = ast.literal_eval(text.strip())
-        descr, fortran, shape = header["descr"], header["fortran_order"], header["shape"]
-        dtype = _dtype(descr, location)
-    except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError) as error:
-        what = "The header is not valid"
-        raise Refused("HEADER_PARSE", what, "save it again with np.save", location) from error
-    sizes = shape if isinstance(shape, tuple) else (None,)
-    if len(sizes) > MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in sizes):
-        what = f"Shape {str(shape)[:80]}: expected at most {MAX_DIMENSIONS} sizes, none negative"
-        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", location)
-    if math.prod(max(n, 1) for n in sizes) > defaults.MAX_MAPPED_BYTES:  # also (0, 2**62)
-        what = "The shape is larger than any memory"
-        raise Refused("HEADER_SHAPE", what, "save the array again with np.save", location)
-    return dtype, bool(fortran), sizes
 
 
 def _dtype(descr: object, location: str) -> np.dtype[np.generic]:

@@ -36,7 +36,18 @@ def inspect(
     """Return what is known of a file so far; the later arguments may still be missing."""
     roles = roles or {n: str(name_entry(n, e).role) for n, e in contents.entries.items()}
     header, rows = _preview(contents)
-    scores_keys, labels_keys, id_columns = _choices(contents)
+    # Keys that could be scores, labels or ids, judged by shape and type alone.
+    entries, shapes = contents.entries, (1,) if contents.table else (1, 2)
+    numbers = {n: e for n, e in entries.items() if not is_text(e) and e.ndim in shapes}
+    matrices = () if contents.table else [n for n, e in numbers.items() if e.ndim == 2]
+    scores = [n for n, e in numbers.items() if e.dtype.kind in ("fiu" if n in matrices else "f")]
+    labels = [n for n, e in entries.items() if e.ndim in shapes and _could_label(e)]
+    ids = [n for n, e in entries.items() if e.ndim == 1 and e.dtype.kind in "Oiu"]
+    # All columns of 0 and 1 are one choice more, in the form that --labels-key takes.
+    truths = [n for n in labels if n in numbers and "," not in n]
+    truths = [n for n in truths if np.isin(entries[n][:HEAD], (0, 1)).all()]
+    several = contents.table and 1 < len(truths) <= MAX_COLUMNS
+    labels_keys = (*labels[:MAX_COLUMNS], *([",".join(truths)] if several else []))
     named = [name_entry(name, entry) for name, entry in contents.entries.items()]
     some = contents.table and any(item.role is Role.PREDICTED for item in named)
     # What the fractions of each entry say of their kind.
@@ -69,10 +80,10 @@ def inspect(
         rows=rows,
         readings=tuple(readings),
         fingerprint=contents.fingerprint(" ".join(evidence)),
-        scores_keys=scores_keys,
+        scores_keys=tuple(scores[:MAX_COLUMNS]),
         labels_keys=labels_keys,
         answer_keys=tuple(name for name in labels_keys if name in contents.entries) if some else (),
-        id_columns=id_columns,
+        id_columns=tuple(ids[:MAX_COLUMNS]),
         epochs=contents.epochs[:MAX_EPOCHS],
         confidence_words=next((w for w in worded(contents).values() if len(w) <= MAX_WORDS), ()),
     )
@@ -137,25 +148,6 @@ def _word(entry: Entry, contents: Contents, name: str) -> str:
     if head.ndim == 2 and head.shape[1] > 1 and column_survey.sums_to_one:
         return "sums"
     return "whole" if _could_label(head) else "unit"
-
-
-def _choices(contents: Contents) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Keys that could be scores, labels or ids, judged by shape and type alone."""
-    entries = contents.entries
-    shapes = (1,) if contents.table else (1, 2)
-    numbers = [n for n, e in entries.items() if not is_text(e) and e.ndim in shapes]
-    whole = [n for n in numbers if entries[n].dtype.kind in "iu"]
-    wide = [] if contents.table else [n for n in whole if entries[n].ndim == 2]
-    floats = [n for n in numbers if entries[n].dtype.kind == "f" or n in wide]
-    labels = [n for n, e in entries.items() if e.ndim in shapes and _could_label(e)]
-    ids = [n for n, e in entries.items() if e.ndim == 1 and e.dtype.kind in "Oiu"]
-    first = MAX_COLUMNS
-    # All columns of 0 and 1 are one choice more, in the form that --labels-key takes.
-    truths = [n for n in labels if not is_text(entries[n]) and "," not in n]
-    truths = [n for n in truths if np.isin(entries[n][:HEAD], (0, 1)).all()]
-    several = contents.table and 1 < len(truths) <= MAX_COLUMNS
-    together = [",".join(truths)] if several else []
-    return tuple(floats[:first]), (*labels[:first], *together), tuple(ids[:first])
 
 
 def _could_label(entry: Entry) -> bool:

@@ -48,12 +48,7 @@ from core.readers.predictions.plausibility import (
     turned_question,
     twice_question,
 )
-from core.readers.predictions.result import (
-    Inspection,
-    NeedsChoice,
-    ReadingCandidate,
-    choose_split,
-)
+from core.readers.predictions.result import Inspection, NeedsChoice, ReadingCandidate, choose_split
 from core.readers.predictions.roles import Role, name_entry, says_correct, words_of
 from core.readers.predictions.stated_confidence import scaled
 from core.readers.predictions.unlike import explained, refuse_detections

@@ -115,7 +115,22 @@ def survey(
     low_sum, high_sum, worst, worst_row = np.inf, -np.inf, -1.0, 0
     for rows in row_chunks(*matrix.shape):
         block = matrix[rows].astype(np.float64, copy=False)
-        _check_finite(block, rows.start, row_name, "NaN, or a missing value," if printed else "NaN")
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = np.isfinite(block.sum())  # one cheap test; finite values may still overflow
+        if not finite:
+            bad = np.argwhere(np.isnan(block) | (block == np.inf))
+            if bad.size:
+                row, column = (int(i) for i in bad[0])
+                nan = "NaN, or a missing value," if printed else "NaN"
+                kind = nan if np.isnan(block[row, column]) else "infinity"
+                what, at = f"{kind} among the scores", row_name(rows.start + row)
+                remedy = "find out why the model gave it; rows are never dropped silently"
+                raise Refused("NONFINITE", what, remedy, f"{at} col {column}")
+            lost = np.flatnonzero(np.isneginf(block).all(axis=1))
+            if lost.size:
+                location = row_name(rows.start + int(lost[0]))
+                what = "A row holds -infinity only"
+                raise Refused("NONFINITE", what, "give each row one finite score", location)
         least, most = int(block.argmin()), int(block.argmax())
         if block.flat[least] < low:
             low, low_at = float(block.flat[least]), _position(least, rows.start, block.shape[1])
@@ -149,26 +164,6 @@ def survey(
 
 def _position(flat: int, start: int, width: int) -> tuple[int, int]:
     return start + flat // width, flat % width
-
-
-def _check_finite(
-    block: npt.NDArray[np.float64], start: int, row_name: Callable[[int], str], nan: str
-) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(block.sum()):  # one cheap test; a sum of finite values may still overflow
-            return
-    bad = np.isnan(block) | (block == np.inf)
-    if bad.any():
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        kind = nan if np.isnan(block[row, column]) else "infinity"
-        what, location = f"{kind} among the scores", f"{row_name(start + row)} col {column}"
-        remedy = "find out why the model gave it; rows are never dropped silently"
-        raise Refused("NONFINITE", what, remedy, location)
-    empty = np.flatnonzero(np.isneginf(block).all(axis=1))
-    if empty.size:
-        location = row_name(start + int(empty[0]))
-        what = "A row holds -infinity only"
-        raise Refused("NONFINITE", what, "give each row one finite score", location)
 
 
 def _digits(matrix: npt.NDArray[np.floating]) -> int | None:

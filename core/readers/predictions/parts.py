@@ -10,6 +10,7 @@ from core.readers.formats.contents import Contents, Entry
 from core.readers.predictions.options import Question
 
 DEFAULT_SPLIT = "test"  # a lone part is what results are reported on
+OF_ROWS = ("groups", "weights", "votes", "dates", "members")  # what each row may have besides
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class SplitArrays:
         def cut(array: Entry | None) -> Entry | None:
             return None if array is None else array[rows]
 
+        of_rows = {key: getattr(self, key) for key in OF_ROWS}
+        kept = {k: replace(c, of_row=c.of_row[rows]) for k, c in of_rows.items() if c is not None}
         return replace(
             self,
             split=split,
@@ -78,6 +81,8 @@ class SplitArrays:
             predicted=cut(self.predicted),
             ids=cut(self.ids),
             rows=rows if self.rows is None else self.rows[rows],
+            label_rows=cut(self.label_rows),
+            **kept,
         )
 
 

@@ -444,17 +444,7 @@ def _certain(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tupl
         rows = np.flatnonzero(~(blank | doubted))
         text = f"{counts}: {counted(numbers.size - rows.size, 'row')} of {part.labels_name}"
         text += " left out"
-        groups, weights, votes, members = part.groups, part.weights, part.votes, part.members
-        part = replace(
-            replace(part, labels=numbers).take(part.split, rows),
-            groups=None if groups is None else replace(groups, of_row=groups.of_row[rows]),
-            weights=None if weights is None else replace(weights, of_row=weights.of_row[rows]),
-            votes=None if votes is None else replace(votes, of_row=votes.of_row[rows]),
-            dates=None if part.dates is None else part.dates.take(rows),
-            members=None if members is None else replace(members, of_row=members.of_row[rows]),
-            label_rows=None if part.label_rows is None else part.label_rows[rows],
-        )
-        numbers = numbers[rows]
+        part, numbers = part.take(part.split, rows), numbers[rows]
     else:
         numbers = np.where(blank, -1.0, numbers)
         text = f"{counts}: each left out of the numbers of its own finding"

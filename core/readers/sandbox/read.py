@@ -49,7 +49,7 @@ from core.readers.sandbox.wire import NOTHING, Exchange, copy_pictures, copy_ten
 from core.readers.tables.boxes import BoxList
 from core.readers.tables.columns import TextColumns
 from core.readers.tables.history_file import HistoryFile
-from core.readers.tables.votes_file import VoteFile
+from core.readers.tables.votes import VoteFile
 from core.readers.weights.named_tensors import WeightsFile
 
 HANDLES = 3  # that the child holds for a shard
@@ -294,7 +294,7 @@ def read_boxes(path: Path, *, name: str, cancel: threading.Event | None = None) 
 def read_votes(
     path: Path, *, name: str, timeout_s: float | None = None, cancel: threading.Event | None = None
 ) -> VoteFile:
-    """Read a file of votes; see `core.readers.tables.votes_file`.
+    """Read a file of votes; see `core.readers.tables.votes`.
 
     Returns
     -------

@@ -21,7 +21,7 @@ from core.readers.sandbox import wire
 from core.readers.tables.boxes import BoxList, read_boxes_file
 from core.readers.tables.columns import TextColumns, read_columns_file
 from core.readers.tables.history_file import HistoryFile, read_history
-from core.readers.tables.votes_file import VoteFile, read_votes_file
+from core.readers.tables.votes import VoteFile, read_votes_file
 from core.readers.weights.named_tensors import WeightsFile
 
 if TYPE_CHECKING:

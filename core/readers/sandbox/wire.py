@@ -34,7 +34,7 @@ from core.readers.predictions.result import SPLIT_NAME, Inspection, NeedsChoice,
 from core.readers.tables.boxes import Box, BoxList
 from core.readers.tables.columns import TextColumns
 from core.readers.tables.history_file import HistoryFile
-from core.readers.tables.votes_file import VoteFile
+from core.readers.tables.votes import VoteFile
 from core.readers.weights.named_tensors import WeightsFile
 
 if TYPE_CHECKING:  # the child's own

@@ -16,7 +16,7 @@ from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
 
 if TYPE_CHECKING:
-    from core.readers.tables.votes_file import VoteFile
+    from core.readers.tables.votes import VoteFile
 
 INTAKE: Final = Intake["FileReading[VoteFile]"]("votes")
 ASKED: Final = "votes.asked"  # in the session: votes whose classes may come in two orders

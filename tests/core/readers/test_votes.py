@@ -15,8 +15,13 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.readers.formats.contents import FileBytes
 from core.readers.sandbox import read as sandbox
 from core.readers.sandbox import wire
-from core.readers.tables.votes import UndecidedVotes, VoteChoice, attach_votes
-from core.readers.tables.votes_file import VoteFile, read_votes_file
+from core.readers.tables.votes import (
+    UndecidedVotes,
+    VoteChoice,
+    VoteFile,
+    attach_votes,
+    read_votes_file,
+)
 
 RNG = np.random.default_rng(4)
 N, NAMES = 40, ("cat", "dog", "fox")
