@@ -25,6 +25,7 @@ from core.process_identity import identity
 from core.screens.gamma.view import training_bins_cards
 from core.training import progress
 from core.training.config import from_json
+from core.training.distributions import learned_logits
 from core.training.estimate import Speed, basis
 from core.training.folder import JobFolder
 from core.training.progress import Progress
@@ -697,6 +698,7 @@ def test_the_bins_of_a_training_are_drawn_once(page, keep, monkeypatch):
     parts = {"lower": 0.0, "upper": 1.0, "count": 4.0, "confidence": 0.75, "accuracy": 0.5}
     parts |= {"train": 0.5, "train_top": 0.625, "train_own": 0.375}
     bins = {f"val_bins.{b}.{name}": parts[name] for b in range(15) for name in parts}
+    bins |= learned_logits(np.array([1, 2]), np.array([3.0, 4.0]), 1)
     event = {"event": "epoch", "epoch": 0, "bins": [], "metrics": EVENT["metrics"] | bins}
     (open_jobs().folder("mine").path / "events.jsonl").write_text(f"{json.dumps(event)}\n")
     built = []
@@ -707,7 +709,9 @@ def test_the_bins_of_a_training_are_drawn_once(page, keep, monkeypatch):
 
     monkeypatch.setattr("pages.ui.train.watch.training_bins_cards", cards)
     test = fine(page(job="mine"))
-    assert "Calibration error by bin" in html(test)
+    for title in ("Calibration error by bin", "Largest logit by learned epoch"):
+        assert title in html(test)
+    assert "the paper's are training rows" in unescape(html(test))
     test.selectbox(key="widget.trained").set_value("own").run()
     assert built == [False, True]
     assert "in bins of its own" in html(fine(test))

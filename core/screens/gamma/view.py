@@ -105,7 +105,7 @@ def moved_traces(bins: BinTable, words: ClaimWords) -> str:
 
 MOST_PANELS = 15
 PAPER = "Ghosh et al. 2022"
-TRAINING_BINS = {"shared": "those of validation", "own": "its own"}  # what training is put into
+TRAINING_BINS = {"shared": "of validation", "own": "of their own"}  # of training rows
 BIN_COLUMNS = (
     Column("epoch", "epoch", "count"),
     Column("bin", "bin", "count"),
@@ -511,7 +511,8 @@ def correspondence_card(
     return FigureCard(
         key="gamma_train",
         title="Training and validation confidence",
-        explanation=f"solid: {which}; stars: C_val; dashes: accuracy A_val",
+        explanation=f"solid: {which}; stars: C_val; dashes: accuracy A_val; "
+        f"right: C_train after epoch {grid.moment(place.at)}",
         draw=partial(correspondence, grid, place, more),
         alt=f"Training and validation confidence of each bin over the epochs. {says}"
         f"{lost if none else ''}",

@@ -184,15 +184,16 @@ def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
             metric = controls.select("Best epoch by", "best", views.BEST, "val_ece", width=200)
             st.markdown(views.best_epoch(run, metric))
         _panels(views.cards(views.MORE + views.PARTS, runs))
-        distributions = distribution_cards(run.history)
-        _panels(distributions)
+        distributions = {card.key: card for card in distribution_cards(run.history)}
+        learned = distributions.pop(LEARNED, None)
+        _panels(list(distributions.values()))
         # How the confidence of training and validation agree, by bin, of any loss
         bins = state.choice("trained", list(TRAINING_BINS), "shared")
         other = (runs[1].history, views.run_marks(runs)[1]) if len(runs) > 1 else None
         for card in training_bins_cards(run.history, bins == "own", other):
             if card.key == "gamma_train":
                 st.selectbox(
-                    "Training images in bins",
+                    "Training rows in bins",
                     list(TRAINING_BINS),
                     key="widget.trained",
                     format_func=TRAINING_BINS.__getitem__,
@@ -201,25 +202,31 @@ def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
                     width=300,
                 )
             widgets.figure(card)
-        if job.run and not any(card.key == LEARNED for card in distributions):
-            _learned(job.run)
+        if learned is None and job.run:
+            learned = _learned(job.run)
+        if learned is not None:
+            widgets.figure(learned)
+            widgets.caption(learned.caption)
     widgets.caption("After each epoch on the validation set. Panels as in Mukhoti et al. 2020.")
 
 
-def _learned(run_id: str) -> None:
-    """Draw the largest logits by learned epoch of a run that keeps logits and has no record."""
+def _learned(run_id: str) -> FigureCard | None:
+    """Return the largest logits by learned epoch of a run that has no record of them, once known.
+
+    They are read from its validation logits, if it has any.
+    """
     library = open_library()
     try:
         run = library.get(run_id)
         if run.task == Task.MULTILABEL:
-            return
+            return None
         path = library.files(run_id).get(VALIDATION)
         if path is None:
             widgets.caption(
                 "When rows were learned is not known: this training was begun before it was "
                 "recorded, and has no validation logits, which are kept up to 128 MiB."
             )
-            return
+            return None
         try:
             heavy = Path(path).stat().st_size > LIGHT_BYTES
         except OSError:  # gone: reading it says why
@@ -230,16 +237,13 @@ def _learned(run_id: str) -> None:
         if heavy and learned.known is None and task.work is None:
             label = "Show the largest logits by learned epoch"
             st.button(label, key="job.learned", on_click=task.begin)
-            return
+            return None
         parts = learned.computed()
     except AuditError as error:
         if error.code != RefusalCode.RUN_UNKNOWN:  # that it was deleted is said above
             frame.refusal(error)
-        return
-    if parts is not None:
-        card = learned_card(parts)
-        widgets.figure(card)
-        widgets.caption(card.caption)
+        return None
+    return None if parts is None else learned_card(parts)
 
 
 def _panels(cards: Sequence[FigureCard], width: int = PANEL_WIDTH) -> None:
