@@ -190,18 +190,19 @@ def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
         # How the confidence of training and validation agree, by bin, of any loss
         bins = state.choice("trained", list(TRAINING_BINS), "shared")
         other = (runs[1].history, views.run_marks(runs)[1]) if len(runs) > 1 else None
-        for card in training_bins_cards(run.history, bins == "own", other):
-            if card.key == "gamma_train":
-                st.selectbox(
-                    "Training rows in bins",
-                    list(TRAINING_BINS),
-                    key="widget.trained",
-                    format_func=TRAINING_BINS.__getitem__,
-                    on_change=state.pick,
-                    args=("trained", "shared"),
-                    width=300,
-                )
-            widgets.figure(card)
+        with st.container(key="gamma_train"):  # wider than a phone, as on the Gamma page
+            for card in training_bins_cards(run.history, bins == "own", other):
+                if card.key == "gamma_train":
+                    st.selectbox(
+                        "Training rows in bins",
+                        list(TRAINING_BINS),
+                        key="widget.trained",
+                        format_func=TRAINING_BINS.__getitem__,
+                        on_change=state.pick,
+                        args=("trained", "shared"),
+                        width=300,
+                    )
+                widgets.figure(card)
         if learned is None and job.run:
             learned = _learned(job.run)
         if learned is not None:
