@@ -8,6 +8,7 @@ from core.screens.kit.differences import NamedRun
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.posthoc.view import plain_view, posthoc_view
 from core.studies.posthoc import NONE
+from core.studies.published import protocol_of
 from pages.ui import drafts, frame, selected_run, state, widgets
 from pages.ui.posthoc import choices, figures, studies
 
@@ -23,17 +24,20 @@ with frame.caught():
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         row_choice = choices.rows(run, split)
-        objective, search = choices.fit_settings(task)
+        chosen, paper = choices.fit_settings(task)
         actions = st.container(horizontal=True, width="content", key="posthoc.actions")
     place = st.container()
-    none = studies.uncalibrated(run, row_choice, objective)
+    none = studies.uncalibrated(run, row_choice, chosen.objective)
     with place:
-        methods = choices.methods(task, none)
+        methods = {
+            method: protocol_of(paper, method, chosen.objective) if paper else chosen
+            for method in choices.methods(task, none, paper)
+        }
     if none is None:
         with top:
             widgets.sentence(Sentence((Phrase(f"Analysing “{run.name}”."),)))
     else:
-        results = studies.evaluated(run, row_choice, methods, objective, search)
+        results = studies.evaluated(run, row_choice, methods, chosen.objective)
         fits = [result.fit for result in results.values() if result.fit]
         judged = {method: result.judged for method, result in results.items() if result.judged}
         rows = studies.parts(run, row_choice)
@@ -59,6 +63,6 @@ with frame.caught():
             if task not in {Task.MULTILABEL, Task.TOP_LABEL}:
                 figures.temperature_handle(run, row_choice, fits)
             if task is not Task.TOP_LABEL:
-                figures.temperatures(run, row_choice, objective, task)
+                figures.temperatures(run, row_choice, chosen.objective, task)
             figures.meanings(fits, task)
             figures.take_away(run, fits, rows)

@@ -23,6 +23,7 @@ from core.commands.shared import (
 from core.configs import OTHER_NAMES, SEARCHES
 from core.disk import JsonError, parse_json
 from core.errors import Refused, UsageError
+from core.published import PAPERS, Protocol, published
 
 if TYPE_CHECKING:
     from core.studies.posthoc import Fit
@@ -48,14 +49,15 @@ def add_calibrate(verb: Parser) -> None:
     verb.add_argument("--share", type=float, default=0.5, help="of the rows, with --fit cut")
     verb.add_argument("--seed", type=int, default=defaults.SEED, help="of the cut")
     verb.add_argument(
+        "--by", choices=[*PAPERS], help="a paper, for its methods, search and objectives"
+    )
+    verb.add_argument(
         "--objective",
-        default="nll",
         choices=["nll", "ece", "ece_em", "ada_ece", "brier"],
         help="brier for ensemble temperature scaling, as released; others have no such fit",
     )
     verb.add_argument(
         "--search",
-        default="exact",
         choices=[*SEARCHES, *OTHER_NAMES],
         help="one for temperature and focal temperature alike; paper is komisarenko",
     )
@@ -75,6 +77,7 @@ def add_apply(verb: Parser) -> None:
 def _calibrate(arguments: argparse.Namespace) -> int:
     from core.calibrators import CALIBRATORS
     from core.reports.calibrate_json import calibrate_json, calibrate_lines, human_fits_json
+    from core.screens.kit.methods import fitted_as
     from core.studies.human import METHODS, VOTES, fit_on_people, human_fits, human_rows
     from core.studies.posthoc import (
         CUT,
@@ -86,7 +89,15 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         parts,
         provenance,
     )
+    from core.studies.published import protocol_of, protocols
 
+    by, of_paper = arguments.by, protocols(published(paper=arguments.by or ""))
+    objectives = [protocol.objective for protocol in of_paper.get("ts", ())]
+    if by and (arguments.search or arguments.objective not in (None, *objectives)):
+        what = f"--by {by} sets the search, and fits by {' or '.join(objectives)}"
+        raise UsageError("SETTING", what, "leave out --search and any other --objective")
+    objective = arguments.objective or next(iter(objectives), "nll")
+    chosen = Protocol(objective, arguments.search or "exact")
     named = (arguments.methods or "").split(",")
     methods = list(dict.fromkeys(name for name in named if name))
     unknown = [name for name in methods if name not in CALIBRATORS]
@@ -98,16 +109,21 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     result = with_votes(arguments, result, test)
     fit_on = arguments.fit or fit_default(list(result.splits), test)
     rows = parts(result.splits, fit_on, test, share=arguments.share, seed=arguments.seed)
-    objective = arguments.objective
     judged = {NONE: judge(rows.test, None, objective)}
-    methods = methods or list(default_methods(rows.test.task, judged[NONE].compared.audit))
+    methods = (
+        methods or [*of_paper] or list(default_methods(rows.test.task, judged[NONE].compared.audit))
+    )
     able = [
         name for name, of in CALIBRATORS.items() if objective in of.choices.get("objective", ())
     ]
     if objective != "nll" and not set(able) & set(methods):
         what = f"No method of {','.join(methods)} can be fitted by {objective}"
         raise UsageError("SETTING", what, f"name some of {','.join(able)}, or leave it out")
-    fits = [fit(name, rows.fit, objective=objective, search=arguments.search) for name in methods]
+    fits = [
+        fit(name, rows.fit, objective=of.objective, search=of.search)
+        for name in methods
+        for of in [protocol_of(by, name, objective) if by else chosen]
+    ]
     judged |= {
         method_fit.method: judge(rows.test, method_fit.calibrator, objective)
         for method_fit in fits
@@ -132,6 +148,8 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     if arguments.json != "-":
         for line in calibrate_lines(report):
             print(printable(line))
+        if by:
+            print(printable(fitted_as(by, of_paper)))
         for notice in report["notices"]:
             print(printable(f"{notice['code']}: {notice['text']}"))
     return 0

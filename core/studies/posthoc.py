@@ -445,14 +445,16 @@ def evaluate(
     objective: str,
     search: str,
     config: AuditConfig | None = None,
+    reported: str = "",
 ) -> EvaluatedMethod:
-    """Fit a method, or none, on some rows and judge it on others; as of `fit` and `judge`."""
+    """Fit and judge a method, or none; the objective is `reported` unless another is named."""
+    reported = reported or objective
     if method == NONE:
-        return EvaluatedMethod(None, judge(test_rows, None, objective, config))
+        return EvaluatedMethod(None, judge(test_rows, None, reported, config))
     method_fit = fit(method, fit_rows, objective=objective, search=search)
     if method_fit.calibrator is None:
         return EvaluatedMethod(method_fit, None)
-    return EvaluatedMethod(method_fit, judge(test_rows, method_fit.calibrator, objective, config))
+    return EvaluatedMethod(method_fit, judge(test_rows, method_fit.calibrator, reported, config))
 
 
 @dataclass(frozen=True)
@@ -466,13 +468,18 @@ class RowChoice:
 
 
 def evaluate_splits(
-    method: str, sources: Mapping[str, Source], choice: RowChoice, objective: str, search: str
+    method: str,
+    sources: Mapping[str, Source],
+    choice: RowChoice,
+    objective: str,
+    search: str,
+    reported: str = "",
 ) -> EvaluatedMethod:
     """Fit a method, or none, and judge it, where the scores lie.
 
     Parameters
     ----------
-    method, objective, search : str
+    method, objective, search, reported : str
         As of `evaluate`.
     sources : mapping of str to Predictions or StoredSplit
         The splits that the choice names; what is stored is held against its digest.
@@ -480,7 +487,7 @@ def evaluate_splits(
         Which rows.
     """
     rows = chosen_parts(sources, choice)
-    return evaluate(method, rows.fit, rows.test, objective, search)
+    return evaluate(method, rows.fit, rows.test, objective, search, reported=reported)
 
 
 def chosen_parts(sources: Mapping[str, Source], choice: RowChoice) -> PosthocRows:

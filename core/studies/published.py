@@ -8,7 +8,14 @@ from core.errors import Refused
 from core.metrics import suite
 from core.metrics.records import Score
 from core.predictions import Predictions, Task
-from core.published import Definition, Protocol, definition
+from core.published import (
+    Definition,
+    Protocol,
+    PublishedNumber,
+    definition,
+    protocol,
+    published,
+)
 from core.studies import posthoc
 from core.studies.reliability import Source, loaded
 
@@ -52,11 +59,30 @@ def comparable(task: Task) -> bool:
     return task is Task.MULTICLASS
 
 
+def protocols(rows: Sequence[PublishedNumber]) -> dict[str, tuple[Protocol, ...]]:
+    """Return how each calibrator of numbers was fitted, in the order of the numbers."""
+    several: dict[str, dict[Protocol, None]] = {}
+    for row in rows:
+        if row.posthoc != "none":
+            several.setdefault(row.posthoc, {})[protocol(row)] = None
+    return {method: tuple(fitted) for method, fitted in several.items()}
+
+
+def protocol_of(paper: str, method: str, objective: str) -> Protocol:
+    """Return how a paper fits a method, by the objective where it has several.
+
+    A method that the paper does not use is fitted as its temperature.
+    """
+    of_paper = protocols(published(paper=paper))
+    own = of_paper.get(method, of_paper["ts"])
+    return next((fitted for fitted in own if fitted.objective == objective), own[0])
+
+
 def own_numbers(
     rows: Source,
     validation: Source | None,
     metric: str,
-    protocols: Sequence[tuple[str, Protocol]],
+    fitted: Sequence[tuple[str, Protocol]],
 ) -> OwnNumbers:
     """Return a metric of a run by the papers' definition, with intervals.
 
@@ -68,7 +94,7 @@ def own_numbers(
         The split that calibrators are fitted on.
     metric : str
         As the papers' tables name it; its definition names a metric of Candor.
-    protocols : sequence of (str, Protocol)
+    fitted : sequence of (str, Protocol)
         Each calibrator's name, and how it is fitted.
     """
     predictions, defined = loaded(rows), definition(metric)
@@ -78,7 +104,7 @@ def own_numbers(
     if before is None or validation is None:
         return OwnNumbers(before=before, why=why or NO_VALIDATION)
     fit_rows, after = loaded(validation), dict[str, FittedScore]()
-    for method, of in protocols:
+    for method, of in fitted:
         fit = posthoc.fit(method, fit_rows, objective=of.objective, search=of.search)
         if fit.calibrator is None:
             why = why or fit.refusal

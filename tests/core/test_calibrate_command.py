@@ -269,6 +269,32 @@ def test_objective_and_search_reach_the_fit(two_parts, capsys):
     assert paper["settings"] == {"objective": "ece", "search": "komisarenko"}
 
 
+def test_a_paper_sets_methods_search_and_objectives(two_parts, tmp_path, capsys):
+    """Ghosh et al.: T of a tenth by ECE of equal mass, the ensemble by Brier, and a spline."""
+    out = tmp_path / "out.json"
+    options = ["calibrate", str(two_parts), "--by", "adafocal2022", "--json", str(out)]
+    assert main(options) == 0
+    assert "As in Ghosh et al. 2022, section 6: temperature scaling, T = 0.1, 0.2" in (
+        capsys.readouterr().out
+    )
+    methods = json.loads(out.read_text())["methods"]
+    assert {name: method["settings"] for name, method in methods.items()} == {
+        "ts": {"objective": "ada_ece", "search": "mukhoti"},
+        "ets": {"objective": "brier"},
+        "spline": {},
+    }
+    assert methods["ts"]["parameters"]["temperature"] in MUKHOTI_GRID
+    assert "ada_ece" in methods["spline"]["metrics"]
+
+
+@pytest.mark.parametrize("other", [("--search", "exact"), ("--objective", "nll")])
+def test_what_a_paper_sets_is_not_set_otherwise(two_parts, capsys, other):
+    assert main(["calibrate", str(two_parts), "--by", "mukhoti2020iclr", *other]) == 3
+    assert "--by mukhoti2020iclr sets the search, and fits by ece or ada_ece" in (
+        capsys.readouterr().err
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("search", "named", "grid"),

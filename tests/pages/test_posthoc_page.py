@@ -136,9 +136,7 @@ def test_reporting_the_fitted_rows_is_warned_of(page, keep):
 
 @pytest.mark.slow
 def test_choices_live_in_the_link(page):
-    test = page(
-        run=OVER, methods="ts,vector", objective="ece", search="grid", fit="cut", share="30"
-    )
+    test = page(run=OVER, methods="ts,vector", objective="ece", by="grid", fit="cut", share="30")
     assert not test.exception
     names = [re.sub("<.*", "", one) for one in methods(test)]
     assert names == ["None", "Temperature", "Vector"]
@@ -153,15 +151,59 @@ def test_choices_live_in_the_link(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("linked", "search"), [("paper", "komisarenko"), ("mukhoti", "mukhoti"), ("x", "exact")]
+    ("link", "objective", "search"),
+    [
+        ({"by": "grid"}, "nll", "grid"),
+        ({"search": "paper"}, "nll", "komisarenko"),  # older links
+        ({"search": "mukhoti", "objective": "ada_ece"}, "ada_ece", "mukhoti"),
+        ({"by": "fcl2024", "objective": "nll"}, "ece", "mukhoti"),  # it has no other
+        ({"by": "x"}, "nll", "exact"),
+    ],
 )
-def test_page_says_what_one_search_tries_for_both_methods(page, linked, search):
-    test = page(run=OVER, methods="ts,focal_ts", search=linked)
+def test_one_search_is_that_of_temperatures(page, link, objective, search):
+    test = page(run=OVER, methods="ts", **link)
     assert not test.exception
-    assert html(test).count(PROTOCOLS[search].words) == 1
+    assert "search" not in test.query_params
     library = Library(Path("unused"), SAMPLES)
-    own = fit("ts", library.load(OVER, "val"), search=search).calibrator.temperature_
-    assert temperature(test) == f"{own:.2f}"
+    fitted = fit("ts", library.load(OVER, "val"), objective=objective, search=search)
+    assert temperature(test) == f"{fitted.calibrator.temperature_:.2f}"
+    if "by" in link and search in ("grid", "exact"):
+        assert html(test).count(PROTOCOLS[search].words) == 1
+
+
+@pytest.mark.slow
+def test_a_paper_is_chosen_in_one_click(page):
+    """Ghosh et al.: T of a tenth by ECE of equal mass, the ensemble by Brier, and a spline."""
+    test = page(run=OVER, methods="isotonic", by="grid")
+    assert "widget.objective" not in {one.key for one in test.get("button_group")}  # none has any
+    test.selectbox(key="widget.by").set_value("adafocal2022").run()
+    assert not test.exception
+    names = [re.sub("<.*", "", one) for one in methods(test)]
+    assert names == ["None", "Temperature", "Ensemble", "Spline"]
+    assert test.query_params["by"] in ("adafocal2022", ["adafocal2022"])
+    assert not {"methods", "objective"} & set(test.query_params)
+    rows = Library(Path("unused"), SAMPLES).load(OVER, "val")
+    by_paper = fit("ts", rows, objective="ada_ece", search="mukhoti").calibrator
+    assert temperature(test) == f"{by_paper.temperature_:.2f}"
+    ensemble = fit("ets", rows, objective="brier").calibrator.temperature_
+    assert f"T = {ensemble:.2f}" in methods(test)[2]
+    text = html(test)
+    assert "AdaECE, %" in text
+    assert "As in Ghosh et al. 2022, section 6: temperature scaling, T = 0.1, 0.2, …, 10.0" in text
+
+
+@pytest.mark.slow
+def test_the_ensemble_is_fitted_by_brier_where_the_link_says_so(page):
+    rows = Library(Path("unused"), SAMPLES).load(OVER, "val")
+    test = page(run=OVER, methods="ets", objective="brier")
+    assert not test.exception
+    ensembles = [fit("ets", rows, objective=by).calibrator for by in ("brier", "nll")]
+    brier, nll = (f"T = {one.temperature_:.2f}" for one in ensembles)
+    assert brier != nll
+    assert brier in methods(test)[1]
+    assert "NLL over T and γ" in html(unfolded(test))
+    test.multiselect(key="widget.methods").set_value(["ts"]).run()  # which knows no Brier
+    assert "objective" not in test.query_params
 
 
 @pytest.mark.slow

@@ -1,14 +1,49 @@
 """Words of post-hoc methods wherever they are spoken of: their names and their parameters."""
 
+from collections.abc import Mapping, Sequence
+from typing import Final
+
 import numpy as np
 
 from core.calibrators import CALIBRATORS
+from core.published import PAPERS, Protocol, settings
 from core.screens.kit.numbers import MINUS, count
 from core.studies.posthoc import Fit
 
 IN_SENTENCE = {
     key: method.words.in_sentence or method.label.lower() for key, method in CALIBRATORS.items()
 }
+
+BY: Final = {
+    "nll": "NLL",
+    "ece": "ECE of equal width",
+    "ada_ece": "ECE of equal mass",
+    "brier": "Brier score",
+}
+GRIDS: Final = {"komisarenko": "T = 0.01, 0.02, …, 5.00", "mukhoti": "T = 0.1, 0.2, …, 10.0"}
+TAKEN: Final = {  # what a paper does not state
+    "fcl2024": " It states the step of T alone: range and bins are those of Mukhoti et al. 2020."
+}
+
+
+def fitted_as(paper: str, protocols: Mapping[str, Sequence[Protocol]]) -> str:
+    """Return in a sentence how a paper fits these calibrators, and where it says so."""
+    source = next(
+        setting.source.replace("sec ", "section ")
+        for setting in settings()
+        if (setting.paper, setting.setting) == (paper, "temperature_grid")
+    )
+    parts = []
+    for method, several in protocols.items():
+        by = " or ".join(dict.fromkeys(BY[protocol.objective] for protocol in several))
+        grid = GRIDS.get(several[0].search)
+        words = {
+            "ts": f", {grid}, by {by}",
+            "focal_ts": f", {grid}, nine γ, by {by}",
+            "ets": f" by {by}, as in its released code",
+        }
+        parts.append(f"{IN_SENTENCE[method]}{words.get(method, '')}")
+    return f"As in {PAPERS[paper]}, {source}: {'; '.join(parts)}.{TAKEN.get(paper, '')}"
 
 
 def parameters(fit: Fit) -> str:

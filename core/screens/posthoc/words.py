@@ -26,7 +26,7 @@ MOSTLY_CHANCE = "chance alone shows up to {}"
 ROUNDED = 0.0005  # nearer to what chance shows, both are printed alike
 ALONE = " Chance alone shows up to {}."
 PERFECT = " A perfect model would show up to {}."  # in plain words
-OBJECTIVES = {key: LABELS[key] for key in ("nll", "ece", "ece_em", "ada_ece")}
+OBJECTIVES = {key: LABELS[key] for key in ("nll", "ece", "ece_em", "ada_ece", "brier")}
 
 
 def meaning(method: str, task: Task, *, plain: bool = False) -> str:

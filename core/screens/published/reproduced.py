@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from statistics import mean, stdev
-from typing import Final
 
 from core.errors import UsageError
 from core.fields import JsonObject
 from core.metrics.records import Score
-from core.published import IN_HUNDREDTHS, PAPERS, PublishedNumber, definition, protocol
+from core.published import IN_HUNDREDTHS, PAPERS, PublishedNumber, definition
+from core.screens.kit import methods
 from core.screens.kit.numbers import MINUS, MISSING
 from core.screens.kit.records import Column, Table
 from core.screens.published.words import (
@@ -22,19 +22,11 @@ from core.screens.published.words import (
     metric_label,
     order,
 )
-from core.studies.published import FittedScore, OwnNumbers
+from core.studies.published import FittedScore, OwnNumbers, protocols
 from core.training.config import from_json
 from core.training.submission import BERT_BASE, GLOVE, printed_settings
 
 Place = tuple[str, str, str, str]  # data, network, loss, paper
-OBJECTIVES: Final = {
-    "nll": "NLL",
-    "ece": "ECE of equal width",
-    "ada_ece": "ECE of equal mass",
-    "brier": "Brier score",
-}
-GRIDS: Final = {"komisarenko": ", T = 0.01, 0.02, …, 5.00,", "mukhoti": ", T = 0.1, 0.2, …, 10.0,"}
-NINE: Final = " nine γ,"
 # By place and metric, a run each; None for one whose numbers are not known yet.
 Repeated = Mapping[tuple[Place, str], Sequence[OwnNumbers | None]]
 
@@ -103,8 +95,8 @@ def printed(row: PublishedNumber) -> str:
 def trained(runs: Sequence[OwnNumbers | None], row: PublishedNumber) -> str:
     """Return mean and sample deviation of runs, one a seed, in the decimals of print.
 
-    Where print has T in brackets, so has this: the mean of T, but γ of every seed, since their mean
-    was not tried. Where there is no number, why.
+    Where print has T in brackets, so has this: the mean of T, but γ of every seed where they
+    differ, since their mean was not tried. Where there is no number, why.
     """
     scores: list[Score] = []
     fits: list[FittedScore] = []
@@ -126,6 +118,7 @@ def trained(runs: Sequence[OwnNumbers | None], row: PublishedNumber) -> str:
     if row.temperature:
         temperatures = [fit.temperature for fit in fits if fit.temperature is not None]
         gammas = sorted(fit.gamma for fit in fits if fit.gamma is not None)
+        gammas = gammas if len({*gammas}) > 1 else gammas[:1]
         notes += [f"{mean(temperatures):.2f}"] if temperatures else []
         notes += [f"γ = {', '.join(f'{g:g}' for g in gammas)}".replace("-", MINUS)] * bool(gammas)
     notes += [f"{n} of {m} seeds"] * (n < m)
@@ -142,20 +135,8 @@ def corrected(rows: Sequence[PublishedNumber]) -> list[PublishedNumber]:
 def fitted_as(rows: Sequence[PublishedNumber]) -> str:
     """Return in a sentence how the calibrators of numbers are fitted; empty without any."""
     after = corrected(rows)
-    objectives: dict[tuple[str, str], dict[str, None]] = {}
-    for row in after:
-        of = protocol(row)
-        objectives.setdefault((row.posthoc, of.search), {})[OBJECTIVES[of.objective]] = None
-    parts = []
-    for (posthoc, search), several in objectives.items():
-        over = GRIDS[search] if posthoc in ("ts", "focal_ts") else ""
-        over += NINE if posthoc == "focal_ts" else ""
-        by = "" if posthoc == "spline" else f" by {' or '.join(several)}"
-        by += ", as in its released code" if posthoc == "ets" else ""
-        parts.append(f"{POSTHOC[posthoc].head.lower().removeprefix('after ')}{over}{by}")
-    if not parts:
-        return ""
-    return f"Fitted on the validation part as in {PAPERS[after[0].paper]}: {'; '.join(parts)}."
+    words = methods.fitted_as(after[0].paper, protocols(after)) if after else ""
+    return words and f"Fitted on the validation part. {words}"
 
 
 def reproduced_table(rows: Sequence[PublishedNumber], own: Repeated) -> Table:

@@ -7,9 +7,10 @@ import streamlit as st
 from core import defaults
 from core.calibrators import CALIBRATORS
 from core.calibrators.protocols import PROTOCOLS
-from core.configs import OTHER_NAMES
 from core.predictions import Task
+from core.published import PAPERS, Protocol, published
 from core.screens.kit import row_noun
+from core.screens.kit.methods import fitted_as
 from core.screens.kit.text import clean
 from core.screens.posthoc.words import NAMES, OBJECTIVES
 from core.studies.posthoc import (
@@ -21,10 +22,17 @@ from core.studies.posthoc import (
     fit_default,
     methods_of_task,
 )
+from core.studies.published import protocols
 from pages.ui import cache, controls, state, widgets
 from pages.ui.controls import SPLIT_NAMES
 
-SEARCHES = {search: protocol.label for search, protocol in PROTOCOLS.items()}
+# Searches of one's own, and papers that set more than that
+BY = {search: PROTOCOLS[search].label for search in ("exact", "grid", "line")} | PAPERS
+SEARCHED = {  # in older links
+    "komisarenko": "komisarenko2024",
+    "paper": "komisarenko2024",
+    "mukhoti": "mukhoti2020iclr",
+}
 
 
 def rows(run: cache.Run, test: str) -> RowChoice:
@@ -50,48 +58,71 @@ def rows(run: cache.Run, test: str) -> RowChoice:
     return RowChoice(CUT, test, percent / 100, seed)
 
 
-def fit_settings(task: Task) -> tuple[str, str]:
-    """Return what fits minimise, and how they search; plain words take the defaults."""
+def fit_settings(task: Task) -> tuple[Protocol, str]:
+    """Return how fits are made, and the paper that says so, empty for none.
+
+    Plain words take the defaults.
+    """
     if state.plain() or task is Task.TOP_LABEL:
-        return "nll", "exact"
+        return Protocol(), ""
+    if older := st.query_params.pop("search", ""):  # the objective stood alone then
+        st.query_params["by"] = SEARCHED.get(older, older)
+        st.query_params.setdefault("objective", "nll")
     with st.popover("Fit settings", key="fit.settings"):
-        objective = controls.segments(
-            "Fitted by",
-            "objective",
-            list(OBJECTIVES),
-            "nll",
-            OBJECTIVES,
-            "What the fit minimises. Temperature, the focal map and focal temperature can use any "
-            "of these. Every other method has its own.",
-        )
-        linked = st.query_params.get("search", "")
-        if linked in OTHER_NAMES:
-            st.query_params["search"] = OTHER_NAMES[linked]
-        search = controls.segments(
+        by, key = state.choice("by", list(BY), "exact"), state.widget_key("by")
+        st.selectbox(
             "Search",
-            "search",
-            list(SEARCHES),
-            "exact",
-            SEARCHES,
-            "Used for both temperature and focal temperature.",
+            list(BY),
+            format_func=BY.__getitem__,
+            key=key,
+            on_change=_take_by,
+            args=(key,),
+            help="Used for both temperature and focal temperature. A paper sets the methods and "
+            "what they are fitted by, too.",
         )
-        widgets.caption(PROTOCOLS[search].words)
-        return objective, search
+        paper = by if by in PAPERS else ""
+        of_paper = protocols(published(paper=paper))
+        if paper:
+            search, known = of_paper["ts"][0].search, [one.objective for one in of_paper["ts"]]
+        else:
+            tried = _picked(task) or default_methods(task, None)
+            fitted_by = {
+                one for name in tried for one in CALIBRATORS[name].choices.get("objective", ())
+            }
+            search, known = by, [one for one in OBJECTIVES if one in fitted_by] or ["nll"]
+        objective = known[0]
+        if len(known) > 1:
+            words = "What the fit minimises. A method that has no such fit keeps its own."
+            objective = controls.segments(
+                "Fitted by", "objective", known, known[0], OBJECTIVES, words
+            )
+        widgets.caption(fitted_as(paper, of_paper) if paper else PROTOCOLS[search].words)
+        return Protocol(objective, search), paper
 
 
-def methods(task: Task, none: MethodReport | None) -> list[str]:
+def _take_by(key: str) -> None:
+    """Take over how fits are made; the methods of a paper and its objective take the place."""
+    state.pick("by", "exact", key)
+    if st.session_state[key] in PAPERS:
+        for name in ("objective", "methods"):
+            st.session_state.pop(f"set.{name}", None)
+            st.query_params.pop(name, None)
+
+
+def methods(task: Task, none: MethodReport | None, paper: str) -> list[str]:
     """Return the methods, of those that have a form for the task.
 
-    Plain words take those of the link, else few, chosen for the reader by what `none`, the scores
-    as they were read, are off by.
+    At first those of the paper, where one is named. Plain words take those of the link, else few,
+    chosen for the reader by what `none`, the scores as they were read, are off by.
     """
     offered = methods_of_task(task)
-    defaults_of_task = default_methods(task, None if none is None else none.compared.audit)
-    linked = _of(offered, st.query_params.get("methods", ""))
+    of_paper = [name for name in protocols(published(paper=paper)) if name in offered]
+    defaults_of_task = of_paper or default_methods(
+        task, None if none is None else none.compared.audit
+    )
     if state.plain():
-        return linked or list(defaults_of_task)
-    chosen = linked or _of(offered, st.session_state.get("set.methods", ""))
-    chosen = chosen or list(defaults_of_task)
+        return _of(offered, st.query_params.get("methods", "")) or list(defaults_of_task)
+    chosen = _picked(task) or list(defaults_of_task)
     _keep_methods(chosen, defaults_of_task)
     st.session_state["widget.methods"] = chosen
     *first, last = (NAMES[name] for name in offered if not CALIBRATORS[name].keeps_accuracy)
@@ -108,6 +139,12 @@ def methods(task: Task, none: MethodReport | None) -> list[str]:
         help=f"Compared with none, the scores as they were read. {changing} may change answers.",
     )
     return chosen
+
+
+def _picked(task: Task) -> list[str]:
+    """Return the methods of the link, else those that were picked before."""
+    texts = st.query_params.get("methods", ""), st.session_state.get("set.methods", "")
+    return next((of for text in texts if (of := _of(methods_of_task(task), text))), [])
 
 
 def _of(offered: Sequence[str], text: str) -> list[str]:

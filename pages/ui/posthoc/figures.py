@@ -349,6 +349,7 @@ def temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: Ta
 
     What is folded is computed once it is opened.
     """
+    objective = "nll" if objective == "brier" else objective  # that no temperature is fitted by
     place = st.container()
     others, more = ([], None) if task is Task.MULTILABEL else picker(run, task)
     runs = {run: row_choice} | {curve_run: studies.first(curve_run) for curve_run in others}

@@ -1,11 +1,12 @@
 """What the post-hoc page computes: methods one by one, and temperature against gamma."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import streamlit as st
 
 from core.arrays import Float
 from core.defaults import SEED
+from core.published import Protocol
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import count
 from core.screens.posthoc.view import ON_REQUEST
@@ -83,44 +84,51 @@ def method_step(
     run: cache.Run,
     row_choice: RowChoice,
     method: str,
-    objective: str = "nll",
-    search: str = "exact",
+    protocol: Protocol = Protocol(),  # noqa: B008 (frozen)
+    reported: str = "nll",
 ) -> Computation[EvaluatedMethod]:
     """Return the step that fits a method, or none, and judges it."""
     of = "Scoring the uncorrected predictions"
     if method != NONE:
         of = f"Fitting {IN_SENTENCE[method]} to the predictions"
-    at_first = row_choice == first(run) and (objective, search) == ("nll", "exact")
+    at_first = (row_choice, protocol, reported) == (first(run), Protocol(), "nll")
     return step(
         posthoc.evaluate_splits,
         method,
         _rows(run, row_choice),
         row_choice,
-        objective,
-        search,
+        protocol.objective,
+        protocol.search,
+        reported,
         words=f"{of} of {esc(run.name)}",
         stored=lambda: stored_methods(run).get(method) if at_first else None,
     )
 
 
 def uncalibrated(run: cache.Run, row_choice: RowChoice, objective: str) -> MethodReport | None:
-    """Return the report of the scores as they were read, once there is one.
-
-    The objective is reported where it is a metric that is not shown otherwise.
-    """
-    shown = objective if objective in ON_REQUEST else "nll"
-    results = method_step(run, row_choice, NONE, shown).computed()
+    """Return the report of the scores as they were read, once there is one."""
+    results = method_step(run, row_choice, NONE, reported=_reported(objective)).computed()
     return results.judged if results else None
 
 
-def evaluated(
-    run: cache.Run, row_choice: RowChoice, methods: Sequence[str], objective: str, search: str
-) -> dict[str, EvaluatedMethod]:
-    """Return what is known of these methods, as `computed`.
+def _reported(objective: str) -> str:
+    """Return the objective where it is a metric that is not shown otherwise."""
+    return objective if objective in ON_REQUEST else "nll"
 
-    Many that take long are begun only once somebody has read what they cost.
+
+def evaluated(
+    run: cache.Run, row_choice: RowChoice, methods: Mapping[str, Protocol], objective: str
+) -> dict[str, EvaluatedMethod]:
+    """Return what is known of these methods, each with how it is fitted, as `computed`.
+
+    The objective is reported of all. Many that take long are begun only once somebody has read what
+    they cost.
     """
-    steps = {method: method_step(run, row_choice, method, objective, search) for method in methods}
+    reported = _reported(objective)
+    steps = {
+        method: method_step(run, row_choice, method, protocol, reported)
+        for method, protocol in methods.items()
+    }
     left = [step for step in steps.values() if step.heavy and step.known is None]
     place, agreed = "app.fits_agreed", (run.id, row_choice)
     if len(left) > AT_ONCE and st.session_state.get(place) != agreed:

@@ -73,6 +73,7 @@ def test_gammas_are_those_that_were_tried():
     assert trained(runs, number("ece_em", "focal_ts")) == (
         "1.20 ± 0.20 (1.20; γ = \u22120.25, 0.37, 0.37)"
     )
+    assert trained(runs[::2], number("ece_em", "focal_ts")) == "1.10 ± 0.14 (1.25; γ = 0.37)"
 
 
 @pytest.mark.parametrize(
@@ -97,12 +98,13 @@ def test_calibrators_are_fitted_as_the_papers_say(paper, table, metric, posthoc,
 def test_how_a_table_is_fitted_is_said():
     fine = "T = 0.01, 0.02, …, 5.00"
     assert fitted_as(ROWS) == (
-        "Fitted on the validation part as in Komisarenko and Kull 2024: "
-        f"temperature, {fine}, by ECE of equal mass or NLL; "
-        f"focal temperature, {fine}, nine γ, by ECE of equal mass or NLL."
+        "Fitted on the validation part. As in Komisarenko and Kull 2024, section 5.1: "
+        f"temperature scaling, {fine}, by ECE of equal mass or NLL; "
+        f"focal temperature scaling, {fine}, nine γ, by ECE of equal mass or NLL."
     )
     assert fitted_as(published(paper="adafocal2022", table="3")).endswith(
-        "as in Ghosh et al. 2022: ensemble temperature by Brier score, as in its released code."
+        "As in Ghosh et al. 2022, section 6: ensemble temperature scaling by Brier score, as in "
+        "its released code."
     )
     assert fitted_as(published(paper="mukhoti2020iclr", table="3")) == ""
 
