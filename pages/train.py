@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from pages.ui import frame, site, state, widgets
-from pages.ui.jobs import queue, speed
+from pages.ui.jobs import machine, queue
 from pages.ui.jobs.watch import JobPage, follow, rows, stop
 from pages.ui.train import form, submit, watch
 from pages.ui.visitor import open_jobs
@@ -35,7 +35,7 @@ with frame.caught():
                 with st.container():
                     configs = submit.configs()
                     submit.earlier(jobs, configs, listed)
-                    speed.time(configs, listed)
+                    machine.time(configs, listed)
                 submit.buttons(jobs, configs, listed)
         with place:
             with st.container():

@@ -23,7 +23,7 @@ from core.reports.sections import NUMBERS, SECTIONS
 from core.screens.kit.numbers import memory
 from core.studies.report import CLASSES, COMPARE, OOD, ReportedRun, beside
 from pages.ui import cache, controls, frame, picked_runs, session, state, visitor, widgets
-from pages.ui.task import BackgroundTask, Work, in_process
+from pages.ui.task import BackgroundTask, in_process
 from pages.ui.visitor import open_library
 
 MOST_SHOWN = 8 * 2**20  # characters; a longer report is downloaded, not shown
@@ -36,12 +36,9 @@ FORMS = (
 
 def task(request: ReportRequest) -> BackgroundTask[ReportFiles]:
     """Return the work of making a report; equal wishes share it."""
-
-    def start() -> Work[ReportFiles]:
-        return in_process(report_files, request)
-
     of_runs = tuple((run.name, run.file_digest, run.split) for run in request.runs)
     key = (of_runs, request.sections, request.edition)
+    start = partial(in_process, report_files, request)
     return BackgroundTask("report", key, "Writing the report.", start)
 
 

@@ -9,12 +9,11 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Event, Lock
-from typing import IO, Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import streamlit as st
 
@@ -281,13 +280,6 @@ def in_process(
         return call.join()
 
 
-class Ending(Protocol):
-    """What tells a process to end: an Event, or several."""
-
-    def is_set(self) -> bool:
-        """Whether it is to end."""
-
-
 @dataclass(eq=False)
 class _Call(Generic[Result]):
     """A call in a process, and the works of the sessions that wait for it."""
@@ -331,8 +323,14 @@ class _Call(Generic[Result]):
             outcome.set_exception(error)
         with _CALLS_LOCK:
             self._leave()
+        failure = outcome.exception()
         for work in self.works:
-            _settle(work.future, outcome)
+            if work.future.cancelled():
+                continue
+            if failure is None:
+                work.future.set_result(outcome.result())
+            else:
+                work.future.set_exception(failure)
 
     def _leave(self) -> None:
         """Let nobody join any more, and let go of what was handed over."""
@@ -345,19 +343,9 @@ class _Call(Generic[Result]):
             work.share, work.words = share, words
 
 
+Ending = Event | _Call[Any]  # what tells a process to end: an Event, or several
 _CALLS: Final[dict[Hashable, _Call[Any]]] = {}
 _CALLS_LOCK: Final = Lock()
-
-
-def _settle(future: "Future[Result]", outcome: "Future[Result]") -> None:
-    """Give a work's future what came out, unless it was taken back."""
-    if future.cancelled():
-        return
-    error = outcome.exception()
-    if error is None:
-        future.set_result(outcome.result())
-    else:
-        future.set_exception(error)
 
 
 def in_turn(
@@ -382,7 +370,10 @@ def in_turn(
                 raise CancelledError
             work.share = i / len(calls)
             if processes:
-                tell = partial(_tell_of_part, work, i, len(calls))
+
+                def tell(share: float, words: str, before: int = i) -> None:
+                    work.share, work.words = (before + share) / len(calls), words
+
                 keep(i, _answer(pickle_with_mappings(function, arguments), work.cancel, tell))
             else:
                 keep(i, function(*arguments))
@@ -397,13 +388,10 @@ def in_background(function: Callable[..., Result], *arguments: object) -> Result
     return result
 
 
-def _tell_of_part(work: Work[int], i: int, n: int, share: float, words: str) -> None:
-    """Note how far the call of that position is, among so many."""
-    work.share, work.words = (i + share) / n, words
-
-
 def _answer(
-    request: tuple[bytes, tuple[int, ...]], ending: Ending, tell: Callable[[float, str], None]
+    request: tuple[bytes, tuple[int, ...]],
+    ending: "Ending",
+    tell: Callable[[float, str], None],
 ) -> Any:  # noqa: ANN401  whatever the function returns
     """Return what a function returned in a process of its own, or raise what it raised."""
     try:
@@ -427,7 +415,9 @@ def _answer(
 
 
 def _run(
-    request: tuple[bytes, tuple[int, ...]], ending: Ending, tell: Callable[[float, str], None]
+    request: tuple[bytes, tuple[int, ...]],
+    ending: "Ending",
+    tell: Callable[[float, str], None],
 ) -> tuple[int, tuple[Any, Exception | None] | None]:
     """Run one process to its end, or until it is to stop; return its code and its answer."""
     # Not multiprocessing: under Streamlit its children would run the page as their main module.
@@ -438,7 +428,21 @@ def _run(
         line = stack.enter_context(TemporaryFile(buffering=0))  # another process writes over it
         question.write(data)
         question.seek(0)
-        process = stack.enter_context(_process(question, answer, line, handles))
+        command = [sys.executable, "-m", "core.worker", str(os.getpid())]
+        given: dict[str, Any] = {}  # Any: options that only POSIX has
+        if os.name == "posix":
+            command.append(str(line.fileno()))
+            given["pass_fds"] = (line.fileno(), *handles)
+        process = stack.enter_context(
+            subprocess.Popen(
+                command,
+                stdin=question,
+                stdout=answer,
+                cwd=ROOT,
+                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+                **given,
+            )
+        )
         ends = float("inf")
         while process.poll() is None:
             if ending.is_set() and ends == float("inf"):
@@ -457,21 +461,3 @@ def _run(
             return process.returncode, None
         with mmap(answer.fileno(), 0, access=ACCESS_READ) as written:
             return 0, pickle.loads(written)  # noqa: S301  from our own process
-
-
-def _process(
-    question: IO[bytes], answer: IO[bytes], line: IO[bytes], handles: tuple[int, ...]
-) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "core.worker", str(os.getpid())]
-    given: dict[str, Any] = {}  # Any: options that only POSIX has
-    if os.name == "posix":
-        command.append(str(line.fileno()))
-        given["pass_fds"] = (line.fileno(), *handles)
-    return subprocess.Popen(
-        command,
-        stdin=question,
-        stdout=answer,
-        cwd=ROOT,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-        **given,
-    )

@@ -19,7 +19,7 @@ from core.studies import posthoc
 from core.training.config import from_json
 from core.training.estimate import Speed, basis
 from core.training.submission import IMPORT, NO_BERT, NO_WORDS
-from pages.ui.jobs import cache as cache_train
+from pages.ui.jobs import machine
 from pages.ui.published.choices import FIRST_RUN
 from tests.core.library.builders import small_history
 from tests.pages.seen import fine, html, opened, said, table, until
@@ -218,7 +218,7 @@ def test_a_table_is_trained_with_the_papers_recipe_at_once(page):
         epoch_s=0.0,
         checkpoint_s=0.0,
     )
-    cache_train.speeds().put(basis(first).digest, speed)
+    machine.speeds().put(basis(first).digest, speed)
     test = fine(test.run())
     assert "**The first of 4: about" in " ".join(one.value for one in test.markdown)
     assert test.button(key="published.submit").label == "Train 4"

@@ -31,8 +31,7 @@ from core.training.folder import JobFolder
 from core.training.progress import Progress
 from core.training.submission import FIRST
 from pages.ui import task
-from pages.ui.jobs import cache as cache_train
-from pages.ui.jobs import speed as estimated
+from pages.ui.jobs import machine
 from pages.ui.task import Work
 from pages.ui.train import watch
 from pages.ui.train.form import FORM
@@ -575,7 +574,7 @@ def test_measuring_can_be_stopped(page):
 
 
 def test_the_time_is_told_once_it_was_measured(page):
-    cache_train.speeds().put(
+    machine.speeds().put(
         basis(CONFIG).digest,
         Speed(
             device="cpu", trained=997 / 2, evaluated=1e9, start_s=0.0, epoch_s=0.0, checkpoint_s=0.0
@@ -592,7 +591,7 @@ def test_the_time_of_texts_is_told_in_texts():
     speed = Speed(
         device="cpu", trained=500, evaluated=1e3, start_s=0.0, epoch_s=0.0, checkpoint_s=0.0
     )
-    told = estimated._estimate(speed, [config])
+    told = machine._estimate(speed, [config])
     assert told.startswith("500 texts a second")
     assert "the number of texts is known" in told
 

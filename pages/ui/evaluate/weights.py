@@ -21,8 +21,7 @@ from pages.ui.evaluate import form as evaluate_form
 from pages.ui.evaluate import state as form
 from pages.ui.form import SESSION
 from pages.ui.intake import server_paths
-from pages.ui.jobs import cache as cache_train
-from pages.ui.jobs import queue
+from pages.ui.jobs import machine, queue
 from pages.ui.weights_source import OpenedWeights
 
 CONVERTER: Final = Path(__file__).parents[3] / "assets" / "convert_checkpoint.py"
@@ -160,7 +159,7 @@ def match(opened: OpenedWeights) -> Match | None:
     if opened.file.format == ONNX:
         explanation = "as the file holds it"
     widgets.title("Network", explanation)
-    known = cache_train.networks() if form.value("pick") == form.OTHER else None
+    known = machine.networks() if form.value("pick") == form.OTHER else None
     evaluate_form.network(opened, known)
     if not state.plain():
         evaluate_form.shape()

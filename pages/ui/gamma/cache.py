@@ -19,7 +19,7 @@ from pages.ui import cache, visitor
 from pages.ui.caching import cached, results
 from pages.ui.compute import step
 from pages.ui.escape import esc
-from pages.ui.jobs import cache as cache_train
+from pages.ui.jobs import watch as job_watch
 from pages.ui.visitor import open_jobs, open_library
 
 LISTED = 500  # newest runs that are looked through; a link reaches all
@@ -151,13 +151,13 @@ def written(source: HistorySource) -> GammaDynamics | None:
 
     Read again only when its events have grown.
     """
-    at = cache_train.recorded(source.id)
+    at = job_watch.recorded(source.id)
     history = None if at is None else _written(source.id, at)
     return None if history is None else replace(history, name=source.name)
 
 
 @cached(16)
-def _written(job_id: str, at: cache_train.Recorded) -> GammaDynamics | None:
+def _written(job_id: str, at: job_watch.Recorded) -> GammaDynamics | None:
     del at  # part of the key only
     jobs = open_jobs()
     _, bins = from_events(jobs.folder(job_id).lines())

@@ -1,4 +1,4 @@
-"""One job, and the list of jobs; both are redrawn while a job lives."""
+"""One job, and the list of jobs, redrawn while a job lives; what jobs and runs have recorded."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,22 +8,28 @@ import streamlit as st
 
 from core.access import Act
 from core.errors import AuditError, LibraryError
+from core.histories import History
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
 from core.jobs.slurm.launcher import waiting_for
+from core.library.history import from_events
 from core.screens.kit.numbers import duration
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train import words
 from core.training.progress import Progress
 from pages.ui import cache, frame, site, state, widgets
+from pages.ui.caching import cached
 from pages.ui.jobs import queue
-from pages.ui.visitor import open_jobs
+from pages.ui.visitor import open_jobs, open_library
 
 LOOK_S: Final = 2.0
 LOG_LINES: Final = 50
 BEFORE: Final = {"resume": "Continues", "retry": "Repeats"}
 AFTER: Final = {"resume": "Resumed as", "retry": "Repeated as"}
 Draw = Callable[[LocalJobs, Job], None]
+
+
+Recorded = tuple[str, int, int]  # a file, its bytes, and when it was written last
 
 
 @dataclass(frozen=True)
@@ -260,3 +266,45 @@ def _rows(kind: str, stood: str) -> None:
 
 
 _live_rows = st.fragment(_rows, run_every=LOOK_S)
+
+
+def recorded(job_id: str) -> Recorded | None:
+    """Return what tells events of a job from those that it had before; None before the first."""
+    path = open_jobs().folder(job_id).path / "events.jsonl"
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return str(path), state.st_size, state.st_mtime_ns
+
+
+def history_of_job(job_id: str) -> History:
+    """Return what is recorded of a job so far; read again only when its events have grown."""
+    at = recorded(job_id)
+    return from_events([])[0] if at is None else _history_of_job(job_id, at)
+
+
+@cached(32)
+def _history_of_job(job_id: str, at: Recorded) -> History:
+    del at  # part of the key only
+    return from_events(open_jobs().folder(job_id).lines())[0]
+
+
+def history_of_run(run_id: str) -> History | None:
+    """Return the history of a run in the library, or None where there is none (yet)."""
+    try:
+        open_library().get(run_id)  # what is cached is for those who may see the run
+        return _history_of_run(run_id)
+    except LibraryError:
+        return None
+
+
+@cached(64)
+def _history_of_run(run_id: str) -> History:
+    return open_library().history(run_id)
+
+
+def parts_of_history(run_id: str) -> tuple[str, ...]:
+    """Return the files of the history of a run in the library; none where it has none."""
+    history = open_library().get(run_id).history
+    return tuple(history.files) if history else ()

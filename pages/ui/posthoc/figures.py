@@ -57,7 +57,7 @@ from pages.ui.escape import esc
 from pages.ui.live_slider import Dragged, MovedFigure, columns
 from pages.ui.posthoc import choices, studies
 from pages.ui.posthoc.studies import method_step
-from pages.ui.task import BackgroundTask, Work, in_process
+from pages.ui.task import BackgroundTask, in_process
 from pages.ui.visitor import open_library
 
 MOST_BYTES: Final = 2**28  # of a download
@@ -187,11 +187,9 @@ def _keep(run: cache.Run, name: str, fit: Fit, row_choice: RowChoice) -> None:
     """Begin to keep the predictions after a method, in a process of its own."""
     sources = {split: cache.source(run, split) for split in (*run.splits, *run.outside)}
     given = open_library(), name, run.id, fit, sources, row_choice
-
-    def start() -> Work[Manifest]:
-        return in_process(keep_calibrated, *given)
-
+    start = partial(in_process, keep_calibrated, *given)
     text = f"Keeping “{esc(name)}” in the library."
+    task: BackgroundTask[Manifest]
     task = BackgroundTask(f"posthoc.keep.{run.id}", (name, fit.method), text, start)
     st.session_state[f"{KEEPING}.{run.id}"] = task, row_choice
     task.begin()

@@ -21,7 +21,7 @@ from core.training.config import TrainConfig
 from core.training.submission import BERT_BASE, check_folder, printed_settings, reproductions, seeds
 from pages.ui import cache as runs
 from pages.ui import frame, site, visitor, widgets
-from pages.ui.jobs import launcher, queue, speed
+from pages.ui.jobs import launcher, machine, queue
 from pages.ui.published import studies
 from pages.ui.visitor import open_jobs
 
@@ -146,7 +146,7 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
         widgets.caption(f"{why}: {'; '.join(names)}.")
     listed = jobs.list()
     new = _not_queued(listed, configs)
-    speed.time(new, listed)
+    machine.time(new, listed)
     queue.refused()
     with st.container(horizontal=True, vertical_alignment="center"):
         if new:

@@ -31,8 +31,7 @@ from core.training.submission import (
 )
 from pages.ui import widgets
 from pages.ui.form import NARROW, SESSION, WIDE, Form
-from pages.ui.jobs import cache as cache_train
-from pages.ui.jobs import launcher
+from pages.ui.jobs import launcher, machine
 
 BY_NAME: Final = "by_name"  # of timm or torchvision
 OWN: Final = "own"
@@ -241,7 +240,7 @@ def draw(jobs: LocalJobs) -> None:
             FORM.draw("seeds", width=NARROW)
             launcher.choose()
             if not launcher.in_cluster():
-                gpus = [device.slot for device in cache_train.devices() if device.slot != CPU]
+                gpus = [device.slot for device in machine.devices() if device.slot != CPU]
                 options = ["auto", "cpu", *(["cuda"] if gpus else []), *(gpus if gpus[1:] else [])]
                 now = str(value("device"))
                 options += [] if now in options else [now]
@@ -343,7 +342,7 @@ def _draw_data_model_and_loss() -> None:
             if model == BERT:
                 FORM.draw("bert")
         else:
-            network_names = cache_train.networks()
+            network_names = machine.networks()
             chosen = value("network")
             others = (
                 () if chosen is None or (network_names and chosen in network_names) else (chosen,)

@@ -28,7 +28,6 @@ from core.training import threads
 from core.training.distributions import LEARNED
 from pages.ui import cache, controls, frame, html_macros, site, state, visitor, widgets
 from pages.ui.compute import step
-from pages.ui.jobs import cache as cache_train
 from pages.ui.jobs import queue
 from pages.ui.jobs import watch as job_watch
 from pages.ui.jobs.watch import WatchedJob
@@ -50,8 +49,8 @@ def sentence(watched: WatchedJob) -> Sentence:
 
 def _history(job: Job) -> History:
     """Return what is recorded of a job: its run's history once that is in the library."""
-    history = cache_train.history_of_run(job.run) if job.run else None
-    return cache_train.history_of_job(job.id) if history is None else history
+    history = job_watch.history_of_run(job.run) if job.run else None
+    return job_watch.history_of_job(job.id) if history is None else history
 
 
 def actions(watched: WatchedJob) -> None:
@@ -69,7 +68,7 @@ def actions(watched: WatchedJob) -> None:
                     icon=site.EVALUATE.icon,
                     query_params={"weights": job.id},
                 )
-            if not state.plain() and BINS in cache_train.parts_of_history(run.id):
+            if not state.plain() and BINS in job_watch.parts_of_history(run.id):
                 job_watch.open_in(site.GAMMA, run)
     elif job.state.ended:
         resumable = jobs.resumable(job.id)
@@ -118,7 +117,7 @@ def choose_other(watched: WatchedJob) -> str | None:
     names = {
         row.id: row.name
         for row in cache.rows(limit=LISTED)
-        if HISTORY in cache_train.parts_of_history(row.id)
+        if HISTORY in job_watch.parts_of_history(row.id)
     }
     names |= {
         other.id: f"{other.name} ({words.STATES[other.state]})"
@@ -137,7 +136,7 @@ def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
     on_cpu = job.state.ended and CPU in job.slots
     if not state.plain() and on_cpu and jobs.resumable(job.id):
         # A resume may compute with other threads than the training did
-        counts = threads.by_epoch(cache_train.history_of_job(job.id))
+        counts = threads.by_epoch(job_watch.history_of_job(job.id))
         warning = words.threads_words(counts, threads.expected(config.devices))
         if warning:
             widgets.caption(warning)
@@ -149,14 +148,14 @@ def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
     runs = [TrainedRun(job.id, job.name, history, config.epochs)]
     if beside is not None:
         with suppress(AuditError):  # what is compared with may be gone
-            other = cache_train.history_of_run(beside)
+            other = job_watch.history_of_run(beside)
             if other is not None:
                 visitor.note(beside)
                 name, n_epochs = open_library().get(beside).name, other.n_epochs
             else:
                 planned = open_jobs().config(beside)
                 name, n_epochs = planned.name, planned.epochs
-                other = cache_train.history_of_job(beside)
+                other = job_watch.history_of_job(beside)
             runs.append(TrainedRun(beside, name, other, n_epochs))
     if not history.n_epochs and not job.state.ended:
         widgets.second("Curves appear after the first epoch.")

@@ -1,4 +1,4 @@
-"""How long trainings take on this machine, and on which devices they can run."""
+"""This machine as forms ask for it: devices, networks, and how long trainings take on it."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,16 +6,42 @@ from typing import Final
 
 import streamlit as st
 
-from core.jobs.devices import CPU
+from core.jobs.devices import CPU, Device
+from core.jobs.devices import devices as find_devices
 from core.jobs.records import Job
+from core.models import names
 from core.models.catalogue import MODELS
 from core.screens.kit.numbers import about, count
 from core.screens.train import words
 from core.training.config import TrainConfig
 from core.training.estimate import Speed, basis, measure, seconds
 from pages.ui import widgets
-from pages.ui.jobs import cache as cache_train
+from pages.ui.caching import Results, results
 from pages.ui.task import BackgroundTask, in_process
+
+NETWORKS: Final = BackgroundTask(
+    "networks",
+    "",
+    "Asking timm and torchvision for their names.",
+    partial(in_process, names.listed),
+)
+
+
+@st.cache_data(ttl=10, max_entries=1, show_spinner=False)
+def devices() -> tuple[Device, ...]:
+    """Return the devices; the driver is asked at most every ten seconds."""
+    return find_devices()
+
+
+def speeds() -> Results[str, Speed]:
+    """Return where measured speeds are kept, by the digest of what they depend on (`basis`)."""
+    return results("speeds", draft=False)
+
+
+def networks() -> tuple[str, ...] | None:
+    """Return the networks of timm and torchvision; None while they are asked, which is drawn."""
+    return names.known() or NETWORKS.wait()
+
 
 LARGE: Final = 1.0  # million weights
 
@@ -25,11 +51,11 @@ def time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
     if not configs:
         return
     busy = {slot: job.name for job in listed if not job.state.ended for slot in job.slots}
-    devices = cache_train.devices()
-    there = "; ".join(words.device_words(device, busy.get(device.slot, "")) for device in devices)
+    at_hand = devices()
+    there = "; ".join(words.device_words(device, busy.get(device.slot, "")) for device in at_hand)
     config = configs[0]
     start = partial(in_process, measure, config)
-    digest, known = basis(config).digest, cache_train.speeds()
+    digest, known = basis(config).digest, speeds()
     measuring = BackgroundTask("train.speed", digest, "Timing a few steps.", start)
     speed = known.get(digest)
     if speed is None:
@@ -37,7 +63,7 @@ def time(configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
         if speed is not None:
             known.put(digest, speed)
     slow = config.model in MODELS and MODELS[config.model].millions > LARGE
-    if speed is None and slow and all(device.slot == CPU for device in devices):
+    if speed is None and slow and all(device.slot == CPU for device in at_hand):
         widgets.caption("A network of this size is slow on a CPU: estimate the time first.")
     with st.container(horizontal=True, vertical_alignment="center", key="train.time"):
         if speed is not None:
