@@ -135,6 +135,7 @@ def step(
     *given: Hashable,
     words: str,
     heavy: bool | None = None,
+    version: str = "",
     **options: Any,  # noqa: ANN401  as of Computation
 ) -> Computation[Result]:
     """Return the step that calls a study with rows and settings.
@@ -149,6 +150,8 @@ def step(
         a step that is known.
     heavy : bool, optional
         As of `Computation`; left out, whether there are more than HEAVY_CELLS scores.
+    version : str
+        Of what an id names: a run of the same id that was made later is another one.
     """
     several = [part if isinstance(part, tuple) else (part,) for part in given]
     rows = [part for parts in several for part in parts if isinstance(part, Rows)]
@@ -164,7 +167,7 @@ def step(
 
     return Computation(
         function=function,
-        key=(*dict.fromkeys(part.id for part in rows), *given),
+        key=(*dict.fromkeys(part.id for part in rows), *given, version),
         words=words,
         arguments=lambda: tuple(map(scores, given)),
         draft=any(part.run.draft for part in rows),

@@ -114,6 +114,7 @@ def test_a_step_is_told_by_its_function_rows_and_settings_whatever_the_run_is_ca
     others = [replace(RUN, id="b"), replace(RUN, digests=("d1", "d3"))]
     assert len({of(RUN), of(RUN, 2), *map(of, others)}) == 4
     assert step(len, Rows(RUN, "test"), 1, words="") != of(RUN)
+    assert step(len, "a", words="") != step(len, "a", words="", version="made later")
     assert Rows(RUN, "val") != Rows(RUN, "test")
 
 

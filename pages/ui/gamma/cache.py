@@ -214,6 +214,7 @@ def replay(settings: ReplaySettings) -> GammaDynamics | None:
         settings.n_bins,
         words=f"Replaying the rule on {esc(source.name)}",
         heavy=replay_cells(source.id) > HEAVY_CELLS,
+        version=source.created,
         most=32,
     ).computed()
     if bins is None:

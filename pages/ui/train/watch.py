@@ -231,8 +231,14 @@ def _learned(run_id: str) -> FigureCard | None:
             heavy = Path(path).stat().st_size > LIGHT_BYTES
         except OSError:  # gone: reading it says why
             heavy = False
-        words = "Reading the validation logits"
-        learned = step(learned_parts, run_id, words=words, heavy=heavy, most=16)
+        learned = step(
+            learned_parts,
+            run_id,
+            words="Reading the validation logits",
+            heavy=heavy,
+            version=run.created,
+            most=16,
+        )
         task = learned.task()
         if heavy and learned.known is None and task.work is None:
             label = "Show the largest logits by learned epoch"
