@@ -16,19 +16,7 @@ Given = ParamSpec("Given")
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
 
-_RELEASED: Final[list[Callable[[], object]]] = []
 _MISSING: Final[Any] = object()  # Any: it stands for a result of any type
-
-
-def released_when_idle(clear: Callable[[], object]) -> None:
-    """Have a cache emptied by `release`."""
-    _RELEASED.append(clear)
-
-
-def release() -> None:
-    """Let go of what is as large as files: nobody is there to look at it."""
-    for clear in _RELEASED:
-        clear()
 
 
 class Results(Generic[Key, Result]):
@@ -103,7 +91,9 @@ def _large(kind: str, most: int) -> Results[Any, Any]:
     return Results(most)
 
 
-released_when_idle(_large.clear)
+def release() -> None:
+    """Let go of what is as large as files: nobody is there to look at it."""
+    _large.clear()
 
 
 @st.cache_resource(scope="session", max_entries=64, show_spinner=False)
