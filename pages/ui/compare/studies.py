@@ -64,7 +64,7 @@ def ranked(
 
     return Computation(
         function=comparison.compare_runs,
-        key=(*(Rows(*pair) for pair in pairs), names, reference),
+        key=(*(run.id for run in runs), *(Rows(*pair) for pair in pairs), names, reference),
         words=f"Comparing {len(runs)} runs.",
         arguments=arguments,
         draft=any(run.draft for run in runs),
