@@ -1,6 +1,7 @@
 """Codes of notices and refusals, which are stored, printed and acted upon as these very words.
 
-docs/reading.md says what each means and what to do; tests hold it against this list.
+docs/reading.md says what each means and what to do: `python -m tests.docs --write` gives a new one
+its row. Refusals of commands, pages and jobs begin with USAGE.
 """
 
 from enum import StrEnum, auto

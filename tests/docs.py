@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from core.calibrators import CALIBRATORS
+from core.codes import NoticeCode, RefusalCode
 from core.datasets.catalogue import DATASETS, TEXT_DATA
 from core.fields import REQUIRED, declared
 from core.inference.config import EvaluationConfig
@@ -48,7 +49,7 @@ class Table(NamedTuple):
         lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
         for key, own in self.rows.items():
             left = kept.get(key, [*own, self.drafts.get(key, "")])[len(own) :]
-            cells = [f"`{key}`", *own, *left][: len(heads)]
+            cells = [f"`{key}`", *own, *left, *[""] * len(heads)][: len(heads)]
             lines.append("|" + "".join(f" {cell} |" if cell else "  |" for cell in cells))
         return "\n".join(lines) + "\n"
 
@@ -72,6 +73,8 @@ NETWORKS: Final = {
     key: (net.label, f"{net.millions:g}", net.source)
     for key, net in (MODELS | TEXT_MODELS | PUBLIC).items()
 }
+CODES: Final = list(RefusalCode)
+OTHERS: Final = CODES.index(RefusalCode.USAGE)  # from there on they are of commands, pages and jobs
 TABLES: Final[Mapping[str, Table]] = {
     "metrics": Table(
         "key, name, range, better, refers to", {k: _of_metric(m) for k, m in METRICS.items()}
@@ -118,6 +121,12 @@ TABLES: Final[Mapping[str, Table]] = {
     "training": _of_config(TrainConfig),
     "cluster": _of_config(SlurmRequest),
     "evaluation": _of_config(EvaluationConfig),
+    "refusals": Table("code, meaning, remedy", dict.fromkeys(CODES[:OTHERS], ())),
+    "other-codes": Table("code, meaning, exit code", dict.fromkeys(CODES[OTHERS:], ())),
+    "notices": Table(  # rows of two sets that overlap are refused, or it is said of rows alone
+        "code, meaning, what to do",
+        {code: () for code in NoticeCode if code is not NoticeCode.OVERLAP},
+    ),
     "promises": Table(
         "promise, why not", {key: (why,) for key, why in SlurmLauncher.cannot.items()}
     ),
