@@ -65,7 +65,7 @@ def test_a_real_training_that_is_killed_goes_on_and_is_whole(victim, jobs, monke
     assert len(jobs.folder(one.id).events()) < n_epochs
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_real_training_that_is_cancelled_loses_no_epoch_that_it_has_finished(jobs, monkeypatch):
     monkeypatch.setattr(launch, "SUPERVISOR", "core.jobs.supervisor")
     (one,) = jobs.submit([config("real", n_train=256, epochs=400, checkpoint_every=400)])
