@@ -104,7 +104,7 @@ def test_report_has_every_key_and_the_temperature_is_found(two_parts, capsys):
     assert ts["difference"]["accuracy"]["value"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_vector_scaling_is_tried_by_itself_where_one_class_is_too_likely(tmp_path, capsys):
     rng = np.random.default_rng(2)
     true = 2.5 * rng.normal(size=(3_000, 4))  # enough rows for the classes of half of them

@@ -658,7 +658,7 @@ while any(not job.state.ended for job in jobs.list()):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "each",
-    [2, pytest.param(5, marks=pytest.mark.nightly), pytest.param(50, marks=pytest.mark.soak)],
+    [1, pytest.param(5, marks=pytest.mark.nightly), pytest.param(50, marks=pytest.mark.soak)],
 )
 def test_four_apps_that_submit_at_once_start_each_job_once(each, jobs, monkeypatch):
     slots = ["cpu", "cuda:0", "cuda:1"]
