@@ -83,16 +83,10 @@ class MeanOverFilms:
 
 @dataclass(frozen=True)
 class Localisation:
-    """How well some maps point at their boxes.
+    """How well the maps of `n` films point at their boxes.
 
-    Attributes
-    ----------
-    n : int
-        Films.
-    pointing : MeanOverFilms
-        Pointing game, with Wilson's interval.
-    iou, energy : MeanOverFilms
-        Means, with percentile bootstrap intervals over films.
+    `pointing` is the pointing game with Wilson's interval, the others are means with percentile
+    bootstrap intervals over films.
     """
 
     n: int

@@ -6,20 +6,10 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Method:
-    """One way to weigh the maps of a layer.
+    """One way to weigh the maps of a layer: its printed name, what it does, and the paper.
 
-    Attributes
-    ----------
-    label : str
-        Printed name.
-    plain : str
-        How it weighs, in a sentence.
-    source : str
-        The paper.
-    at_once : bool
-        All findings of a film come from one forward pass; else one finding is asked for.
-    unit : str
-        What a map's values are: the ``logit``, or the method's ``own`` weights.
+    Where it does all findings `at_once`, they come from one forward pass; else one is asked for.
+    `unit` is what a map's values are: the ``logit``, or the method's ``own`` weights.
     """
 
     label: str

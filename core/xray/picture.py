@@ -38,15 +38,7 @@ class DrawnBox:
 
 @dataclass(frozen=True)
 class FilmPanel:
-    """One film on a sheet, with the words over it and the end of its scale under it.
-
-    Attributes
-    ----------
-    pixels : (H, W, 3) uint8
-    title : str
-    legend : str
-        What the colours say; empty where there are none.
-    """
+    """One film, (H, W, 3), on a sheet: words over it, and under it what its colours say."""
 
     pixels: Pixels
     title: str
@@ -65,17 +57,7 @@ class PictureSheet:
 
 @dataclass(frozen=True, eq=False)
 class Saliency:
-    """A map of one finding, as it is drawn.
-
-    Attributes
-    ----------
-    coarse : (h, w) float32
-        Raw, in units of the logit.
-    frame : Frame
-        What of the film it covers.
-    top : float
-        The end of the scale.
-    """
+    """A map of one finding, raw, of a frame of the film; it is drawn on a scale to `top`."""
 
     coarse: Map
     frame: Frame

@@ -356,19 +356,17 @@ def distributions(by_outcome: ByOutcome, films: str, theme: Theme) -> go.Figure:
     places, edges = log_odds(by_outcome.edges), by_outcome.full_edges
     words = ("labelled with it", "not labelled with it")
     for (share, rows, sign), word in zip(sides, words, strict=True):
-        figure.add_trace(
-            go.Bar(
-                x=(places[:-1] + places[1:]) / 2,
-                y=sign * share,
-                width=np.diff(places),
-                name=word,
-                marker={"color": theme.accent if sign > 0 else theme.bars, "line": {"width": 0}},
-                hovertext=[
-                    f"{percent(float(a))} to {percent(float(b))}: {count(int(n))} {films} {word}"
-                    for a, b, n in zip(edges[:-1], edges[1:], rows, strict=True)
-                ],
-                hovertemplate="%{hovertext}<extra></extra>",
-            )
+        figure.add_bar(
+            x=(places[:-1] + places[1:]) / 2,
+            y=sign * share,
+            width=np.diff(places),
+            name=word,
+            marker={"color": theme.accent if sign > 0 else theme.bars, "line": {"width": 0}},
+            hovertext=[
+                f"{percent(float(a))} to {percent(float(b))}: {count(int(n))} {films} {word}"
+                for a, b, n in zip(edges[:-1], edges[1:], rows, strict=True)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
         )
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
     middle = (places[0] + places[-1]) / 2
@@ -409,27 +407,23 @@ def decision(
     low, high = np.clip(low, bottom, top), np.clip(high, bottom, top)
     figure.add_trace(_area(x, low, high, faded(theme.accent, 0.18)))
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.6, "dash": "dot"})
-    figure.add_trace(
-        go.Scatter(
-            x=x,
-            y=everyone,
-            name="treat all",
-            mode="lines",
-            line={"color": theme.quiet, "width": 1.8, "dash": "dash"},
-            hoverinfo="skip",
-        )
+    figure.add_scatter(
+        x=x,
+        y=everyone,
+        name="treat all",
+        mode="lines",
+        line={"color": theme.quiet, "width": 1.8, "dash": "dash"},
+        hoverinfo="skip",
     )
-    figure.add_trace(
-        go.Scatter(
-            x=x,
-            y=model,
-            name="the model",
-            mode="lines+markers",
-            line={"color": theme.accent, "width": 2.4},
-            marker={"size": 5, "color": theme.accent},
-            hovertext=[spoken[int(i)] for i in inside],
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
+    figure.add_scatter(
+        x=x,
+        y=model,
+        name="the model",
+        mode="lines+markers",
+        line={"color": theme.accent, "width": 2.4},
+        marker={"size": 5, "color": theme.accent},
+        hovertext=[spoken[int(i)] for i in inside],
+        hovertemplate="%{hovertext}<extra></extra>",
     )
     # each line's name stands beside it, where it leaves the picture or falls
     falls = np.interp(-0.7 * bottom, -everyone, x)  # where treating all leaves the picture

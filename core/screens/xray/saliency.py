@@ -158,12 +158,8 @@ NEEDED: Final = (
 class Sanity:
     """How a map changes as ever more weights are randomised.
 
-    Attributes
-    ----------
-    stages : tuple of str
-        What was randomised last; the first is the trained network.
-    draws : tuple of tuple of float
-        SSIM with the first map, by stage, for each time that weights were drawn.
+    A stage is called after what was randomised last, the first is the trained network. `draws` are
+    the SSIM with the first map, by stage, for each time that weights were drawn.
     """
 
     stages: tuple[str, ...]
@@ -459,15 +455,7 @@ _PERCENT: Final = "\u202f%"
 
 @dataclass(frozen=True)
 class SaliencyFocus:
-    """Where the saliency of one map points.
-
-    Attributes
-    ----------
-    hit : bool
-        Whether its strongest place lies where the finding is.
-    energy : float
-        The share of it that does, in [0, 1].
-    """
+    """Whether the strongest place of a map lies where the finding is, and what share of it does."""
 
     hit: bool
     energy: float

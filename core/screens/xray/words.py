@@ -59,24 +59,10 @@ DOTS: Final = (  # the key of dots by tone
 class ClinicSource:
     """Where the numbers come from: what every figure, table and file of a clinical page names.
 
-    Attributes
-    ----------
-    run, split, digest : str
-        As of the run; the digest is of its file.
-    findings : tuple of str
-        Names of all findings, as the file spells them.
-    n : int
-        Rows that the numbers speak of.
-    synthetic : bool
-        Whether the rows are drawn by a program.
-    rest : str
-        Which rows of the split these are, where it was cut: "the films not fitted on, ...".
-    groups : str
-        What they belong to, as "6,187 patients"; empty where each stands for itself.
-    recalibrated : bool
-        Whether the scores are recalibrated ones.
-    weights : str
-        The column that says how many rows each counts as; empty without one.
+    Run, split and digest are as of the run's file, `findings` as it spells them. The `n` rows may
+    be drawn by a program (`synthetic`), or the `rest` of a split that was cut: "the films not
+    fitted on, ...". `groups` is what they belong to, as "6,187 patients", empty where each stands
+    for itself, and `weights` the column that says how many rows each counts as, if any.
     """
 
     run: str
