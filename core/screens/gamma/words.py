@@ -25,6 +25,17 @@ MOVES = {
     "fall": ("fell to", "fallen to"),
     "stay": ("stayed at", "stayed at"),
 }
+HELP = {
+    "epoch": "One pass over the training images; counted from 1.",
+    "rate": "The larger λ, the faster a gap moves γ.",
+    "largest": "Above 0 the loss is focal loss: the larger γ, the less confident the model.",
+    "smallest": "Below 0 the loss is inverse focal loss, which makes the model more confident.",
+    "gap": "Absolute confidence minus accuracy of each bin, weighted by its answers.",
+    "frozen": "Ties between confidences leave bins empty; then there is no gap to learn from.",
+    "round": "In one round the model sees every training picture once.",
+    "off": "How far what it says is from how often it was right.",
+    "groups": "All others are pushed to be less sure.",
+}
 REPLAY = "A replay only applies the rule. Nothing was trained with it."
 
 
@@ -153,49 +164,25 @@ def tiles(grid: HistoryGrid, history_rule: HistoryRule, at: int) -> tuple[Tile, 
     gamma = grid.gamma[at]
     high, low = int(gamma.argmax()), int(gamma.argmin())
     n_frozen = int(grid.frozen[at].sum())
+    gap, inverse = points(mean_gap(grid, at)), ", inverse focal loss" if gamma[low] < 0 else ""
+    place = f"of {grid.moment(0)} to {grid.moment(-1)}"
+    largest, smallest = brief(float(gamma[high])), brief(float(gamma[low]))
     return (
-        Tile(
-            "Epoch",
-            grid.moment(at),
-            note=f"of {grid.moment(0)} to {grid.moment(-1)}",
-            help=with_row_noun("One pass over the training images; counted from 1."),
-        ),
+        Tile("Epoch", grid.moment(at), note=place, help=with_row_noun(HELP["epoch"])),
         _rate_tile(history_rule),
-        Tile(
-            "Largest γ",
-            brief(float(gamma[high])),
-            note=f"bin {high + 1}",
-            help="Above 0 the loss is focal loss: the larger γ, the less confident the model.",
-        ),
-        Tile(
-            "Smallest γ",
-            brief(float(gamma[low])),
-            note=f"bin {low + 1}" + (", inverse focal loss" if gamma[low] < 0 else ""),
-            help="Below 0 the loss is inverse focal loss, which makes the model more confident.",
-        ),
-        Tile(
-            "Mean absolute gap",
-            points(mean_gap(grid, at)),
-            "points",
-            note="over the bins",
-            help="Absolute confidence minus accuracy of each bin, weighted by its answers.",
-        ),
-        Tile(
-            "Bins without answers",
-            str(n_frozen),
-            note=f"of {grid.n_bins}",
-            help="Ties between confidences leave bins empty; then there is no gap to learn from.",
-        ),
+        Tile("Largest γ", largest, note=f"bin {high + 1}", help=HELP["largest"]),
+        Tile("Smallest γ", smallest, note=f"bin {low + 1}{inverse}", help=HELP["smallest"]),
+        Tile("Mean absolute gap", gap, "points", note="over the bins", help=HELP["gap"]),
+        Tile("Bins without answers", str(n_frozen), note=f"of {grid.n_bins}", help=HELP["frozen"]),
     )
 
 
 def _rate_tile(history_rule: HistoryRule) -> Tile:
-    text = "The larger λ, the faster a gap moves γ."
     rule = history_rule.rule
     if rule is None:
-        return Tile("λ", "–", note="not known", help=text)
+        return Tile("λ", "–", note="not known", help=HELP["rate"])
     inferred = ", inferred from the numbers" if history_rule.inferred else ""
-    return Tile("λ", f"{rule.rate:g}", note=f"{rule.label}{inferred}", help=text)
+    return Tile("λ", f"{rule.rate:g}", note=f"{rule.label}{inferred}", help=HELP["rate"])
 
 
 def frozen_words(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
@@ -283,23 +270,10 @@ def plain_sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sen
 def plain_tiles(grid: HistoryGrid, at: int) -> tuple[Tile, ...]:
     """Return three numbers without terms."""
     low = int((grid.gamma[at] < 0).sum())
+    gap, groups = points(mean_gap(grid, at)), "Groups pushed to be more sure"
+    last, one_round = f"of {grid.moment(-1)}", with_row_noun(HELP["round"])
     return (
-        Tile(
-            "Round of training",
-            grid.moment(at),
-            note=f"of {grid.moment(-1)}",
-            help=with_row_noun("In one round the model sees every training picture once."),
-        ),
-        Tile(
-            "Off on average",
-            points(mean_gap(grid, at)),
-            "in 100",
-            help="How far what it says is from how often it was right.",
-        ),
-        Tile(
-            "Groups pushed to be more sure",
-            str(low),
-            note=f"of {grid.n_bins}",
-            help="All others are pushed to be less sure.",
-        ),
+        Tile("Round of training", grid.moment(at), note=last, help=one_round),
+        Tile("Off on average", gap, "in 100", help=HELP["off"]),
+        Tile(groups, str(low), note=f"of {grid.n_bins}", help=HELP["groups"]),
     )

@@ -322,11 +322,8 @@ def _figure(
         if dots:
             rows.append(DotRow(run.name, dots, run.mark))
     keys = {dot.posthoc for row in rows for dot in row.dots}
-    explanation = [
-        f"{mark.shape}: {words.posthoc[key].lower()}"
-        for key, mark in POSTHOC.items()
-        if key in keys
-    ]
+    drawn_marks = [(key, mark) for key, mark in POSTHOC.items() if key in keys]
+    explanation = [f"{mark.shape}: {words.posthoc[key].lower()}" for key, mark in drawn_marks]
     if any(line.doubts for line in drawn):
         explanation.append("hollow: in doubt")
     if len(drawn) < len(shown):
@@ -334,13 +331,10 @@ def _figure(
     label, in_unit = words.label(metric), "percent" if in_percent(metric) else "nats"
     title = f"{label}, {'%' if in_percent(metric) else 'nats'}"
     read = [f"{row.name}: {', '.join(dot.words for dot in row.dots)}" for row in rows]
+    ends = Column("low", "low", "number"), Column("high", "high", "number")
     columns = (
-        Column("name", "name"),
-        Column("posthoc", "calibrator"),
-        Column("value", in_unit, "number"),
-        Column("low", "low", "number"),
-        Column("high", "high", "number"),
-        Column("in_doubt", "in doubt"),
+        *(Column("name", "name"), Column("posthoc", "calibrator")),
+        *(Column("value", in_unit, "number"), *ends, Column("in_doubt", "in doubt")),
     )
     cells = [
         (row.name, words.posthoc[d.posthoc], d.value, d.low, d.high, "yes" if d.doubtful else "")
@@ -415,6 +409,5 @@ def dot_plot(rows: Sequence[DotRow], theme: Theme, *, title: str, from_zero: boo
 
 
 def _segment(start: float, end: float, height: float, colour: str) -> go.Scatter:
-    line = {"color": colour, "width": 2}
-    ends = {"x": [start, end], "y": [height, height]}
+    line, ends = {"color": colour, "width": 2}, {"x": [start, end], "y": [height, height]}
     return go.Scatter(ends, mode="lines", line=line, hoverinfo="skip")

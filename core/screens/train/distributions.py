@@ -104,16 +104,11 @@ def distribution_cards(history: History) -> tuple[FigureCard, ...]:
     return tuple(cards)
 
 
-def _curves(
-    parts: Parts, x_and_y: Callable[[dict[str, float]], tuple[Float, Float]]
-) -> list[TheoryCurve]:
-    dashes = DASHES[-len(parts) :]
+def _curves(parts: Parts, read: Read) -> list[TheoryCurve]:
     curves = []
-    for (epoch, values), dash in zip(parts.items(), dashes, strict=True):
-        x, y = x_and_y(values)
-        curves.append(
-            TheoryCurve(f"epoch {count(epoch)}", x, y, dash=dash, width=2.0, dots=len(x) < 2)
-        )
+    for (epoch, values), dash in zip(parts.items(), DASHES[-len(parts) :], strict=True):
+        x, y = read(values)
+        curves.append(TheoryCurve(f"epoch {count(epoch)}", x, y, dash=dash, dots=len(x) < 2))
     return curves
 
 

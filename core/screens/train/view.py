@@ -28,7 +28,7 @@ MOST_TICKS = 6
 DECADE = 10.0  # a rate that falls by more is drawn on a logarithmic axis
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class MeasureCurve:
     """One measure of one run; `name` is that of the hover and, where there is one, of the legend.
 
@@ -44,7 +44,7 @@ class MeasureCurve:
     width: float = 2.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class MeasurePanel:
     """What is drawn: lines of one unit over the epochs that were asked for."""
 
@@ -256,17 +256,10 @@ def _card(
             if metric not in table:
                 continue
             epoch, value = table[metric]
-            who = " ".join(part for part in (mark.letter if len(runs) > 1 else "", name) if part)
-            lines.append(
-                MeasureCurve(
-                    name=f"{mark.letter} {clean(run.name)}" if not name else who,
-                    epoch=epoch,
-                    value=value,
-                    colour=mark.colour,
-                    dash=DASHES.get(name, mark.dash),
-                    width=1.3 if name == TRAINING else 2.0,
-                )
-            )
+            who = " ".join(filter(None, (mark.letter if len(runs) > 1 else "", name)))
+            label = who if name else f"{mark.letter} {clean(run.name)}"
+            dash, width = DASHES.get(name, mark.dash), 1.3 if name == TRAINING else 2.0
+            lines.append(MeasureCurve(label, epoch, value, mark.colour, dash, width))
             words = _course(epoch, value, measure)
             courses.append(f"{who or clean(run.name)}: {words}")
             rows += [
@@ -284,13 +277,8 @@ def _card(
         Column("epoch", measure.across, "count"),
         Column("value", "value", kind),
     )
-    measure_panel = MeasurePanel(
-        lines=tuple(lines),
-        unit=measure.unit,
-        n_epochs=max(run.n_epochs for run in runs),
-        named=len(measure.lines) > 1,
-        across=measure.across,
-    )
+    most, named = max(run.n_epochs for run in runs), len(measure.lines) > 1
+    measure_panel = MeasurePanel(tuple(lines), measure.unit, most, named, measure.across)
     return FigureCard(
         key=measure.key,
         title=measure.title,

@@ -34,26 +34,21 @@ SEPARATE: Final = (  # of what has no widget
 OTHER: Final = "other"  # network, than those it looks like
 OF_DATA, OWN = "data", "own"  # mean and standard deviation
 SET_ROOT: Final = fields_of(OutsideSet)["root"]
+ROOTS: Final = {  # label and help
+    "svhn_root": (
+        "Folder of SVHN, or test_32x32.mat",
+        "Leave empty for the data folder; downloaded if missing.",
+    ),
+    "cifar10c_root": ("Folder of CIFAR-10-C", "With gaussian_noise.npy and so on, and labels.npy."),
+    "folder_root": ("Folder of pictures", "Pictures of none of the classes; subfolders count."),
+}
 FORM: Final = Form(
     "evaluate",
     {name: field for name, field in fields_of(EvaluationConfig).items() if name not in SEPARATE}
+    | {"shift_seed": fields_of(OutsideSet)["seed"]}
     | {
-        "shift_seed": fields_of(OutsideSet)["seed"],
-        "svhn_root": replace(
-            SET_ROOT,
-            label="Folder of SVHN, or test_32x32.mat",
-            help="Leave empty for the data folder; downloaded if missing.",
-        ),
-        "cifar10c_root": replace(
-            SET_ROOT,
-            label="Folder of CIFAR-10-C",
-            help="With gaussian_noise.npy and so on, and labels.npy.",
-        ),
-        "folder_root": replace(
-            SET_ROOT,
-            label="Folder of pictures",
-            help="Pictures of none of the classes; subfolders count.",
-        ),
+        name: replace(SET_ROOT, label=label, help=help_text)
+        for name, (label, help_text) in ROOTS.items()
     },
 )
 SIDE: Final = Field(low=8, high=MAX_SIDE, kind=int)
@@ -187,19 +182,15 @@ def fill_shown(preprocessing: Preprocessing) -> None:
     put("width", preprocessing.size[1])
     for name, what in SHOWN.of(codec.to_json(preprocessing)).items():
         put(name, what)
-    named = (
-        name
-        for name, moments in MOMENTS.items()
-        if moments == (preprocessing.mean, preprocessing.std)
-    )
+    now = preprocessing.mean, preprocessing.std
+    named = (name for name, moments in MOMENTS.items() if moments == now)
     put("moments", next(named, OWN if preprocessing.mean else OF_DATA))
 
 
 def last_outputs(group: WeightGroup) -> int:
     """Return the size of the last tensor with one axis: of most networks the last bias."""
-    flat = [
-        tensor.shape[0] for tensor in group.tensors if len(tensor.shape) == 1 and tensor.shape[0]
-    ]
+    shapes = [tensor.shape for tensor in group.tensors]
+    flat = [shape[0] for shape in shapes if len(shape) == 1 and shape[0]]
     return min(flat[-1], MAX_OUTPUTS) if flat else 10
 
 
@@ -307,14 +298,9 @@ def sets() -> tuple[OutsideSet, ...]:
             procedural, official = "frost_procedural", "frost"
             twin = {official: procedural} if kind == "corrupted" else {procedural: official}
             names = dict.fromkeys(twin.get(name, name) for name in value("corruptions") or [])
+            seed = value("shift_seed") * (kind == "corrupted")
             outside_sets += [
-                OutsideSet(
-                    kind=kind,
-                    root=root,
-                    corruption=name,
-                    severity=severity,
-                    seed=value("shift_seed") * (kind == "corrupted"),
-                )
+                OutsideSet(kind=kind, root=root, corruption=name, severity=severity, seed=seed)
                 for name in names
                 for severity in value("severities") or []
             ]

@@ -29,10 +29,7 @@ OF_OTHERS: Final = (  # what no network here can be loaded from
     *(RefusalCode.FORMAT_UNKNOWN, RefusalCode.TORCHSCRIPT),
     *(RefusalCode.MODEL_INPUT, RefusalCode.MODEL_OUTPUT),
 )
-CONVERTED: Final = (  # what it makes plain weights of
-    RefusalCode.PICKLE_GLOBAL,
-    RefusalCode.TORCHSCRIPT,
-)
+CONVERTED: Final = (RefusalCode.PICKLE_GLOBAL, RefusalCode.TORCHSCRIPT)  # to plain weights
 SCRIPT: Final = CONVERTER.parent / "predict_to_file.py"
 READ: Final = "PT, PTH, PTH.TAR, CKPT, safetensors or ONNX"
 TITLE: Final = (

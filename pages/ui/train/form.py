@@ -342,14 +342,11 @@ def _draw_data_model_and_loss() -> None:
             if model == BERT:
                 FORM.draw("bert")
         else:
-            network_names = machine.networks()
-            chosen = value("network")
-            others = (
-                () if chosen is None or (network_names and chosen in network_names) else (chosen,)
-            )
+            network_names, chosen = machine.networks() or (), value("network")
+            others = () if chosen is None or chosen in network_names else (chosen,)
             st.selectbox(
                 "Search",
-                [*others, *(network_names or ())],
+                [*others, *network_names],
                 index=None,
                 key=key("network"),
                 persist_state=SESSION,
