@@ -1,7 +1,4 @@
-"""The Theory page: its choices of gamma, example and part, its figures, and the glossary.
-
-Beside what print says stands what numbers say.
-"""
+"""The Theory page: its choices of gamma, example and part, its figures, and the glossary."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -139,25 +139,21 @@ def forest_px(marked: int, thin: int) -> int:
 
 def _thin_traces(places: Sequence[tuple[ForestRow, float]], theme: Theme) -> list[go.Scatter]:
     """Draw the runs without a mark: all lines as one trace, all dots as another."""
-    ends = [(row.low, row.high, None) for row, _ in places]
     lines = go.Scatter(
-        x=[x for row_ends in ends for x in row_ends],
+        x=[x for row, _ in places for x in (row.low, row.high, None)],
         y=[y for _, at in places for y in (at, at, None)],
         name="other intervals",
         mode="lines",
         line={"color": theme.bars, "width": 1},
         hoverinfo="skip",
     )
+    colours = [theme.paper if row.tie else theme.bars for row, _ in places]
     dots = go.Scatter(
         x=[row.value for row, _ in places],
         y=[at for _, at in places],
         name="other runs",
         mode="markers",
-        marker={
-            "size": 5,
-            "color": [theme.paper if row.tie else theme.bars for row, _ in places],
-            "line": {"color": theme.bars, "width": 1},
-        },
+        marker={"size": 5, "color": colours, "line": {"color": theme.bars, "width": 1}},
         **_hover([row.hover for row, _ in places]),
     )
     return [lines, dots]

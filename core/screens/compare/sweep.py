@@ -291,11 +291,7 @@ def seeds_table(
         notes = (f"and {len(group) - 1} more, by seed",)
         rows.append(TableRow(name=first, notes=notes, cells=cells))
     shown = tuple(PageColumn(metric, HEADS[metric], value_kind(metric)) for metric in PAIRED)
-    columns = tuple(
-        column
-        for metric in PAIRED
-        for column in (Column(metric, LABELS[metric]), Column(f"{metric}_sd", LABELS[metric]))
-    )
+    columns = (Column(f"{m}{end}", LABELS[m]) for m in PAIRED for end in ("", "_sd"))
     return ScoreTable(
         "Recipe",
         (PageColumn("seeds", "Seeds", "count"), *shown),

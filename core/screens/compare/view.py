@@ -378,20 +378,14 @@ def _forest(
         if difference.low is None or difference.high is None:
             continue
         value, interval = difference_words(difference)
-        row = figures.ForestRow(
-            name=pictured.short_names[i],
-            mark=pictured.marks.get(i),
-            value=scale * difference.value,
-            low=scale * difference.low,
-            high=scale * difference.high,
-            tie=difference.tie,
-            words=TIE if difference.tie else value,
-            interval=interval,
-        )
+        run = pictured.short_names[i], pictured.marks.get(i)
+        ends = (difference.value, difference.low, difference.high)
+        drawn = (scale * ends[0], scale * ends[1], scale * ends[2])
+        words_of = TIE if difference.tie else value
+        row = figures.ForestRow(*run, *drawn, difference.tie, words_of, interval)
         rows.append(row)
         reading = TIE if difference.tie else "beyond chance"
-        interval_of = (difference.value, difference.low, difference.high)
-        cells.append((pictured.names[i], *interval_of, difference.level, reading))
+        cells.append((pictured.names[i], *ends, difference.level, reading))
         others += [] if row.mark else [difference]
     if not rows:
         return None
@@ -402,7 +396,7 @@ def _forest(
         ties, ahead = sum(each.tie for each in others), sum(better(each) for each in others)
         behind = len(others) - ties - ahead
         in_grey = f"; of the other runs, {ahead} better, {behind} worse, {ties} tied"
-    ends = (Column(key, key, kind) for key in ("difference", "low", "high"))
+    differs = (Column(key, key, kind) for key in ("difference", "low", "high"))
     read = Column("level", "level", "share"), Column("reading", "reading")
     return FigureCard(
         key="differences",
@@ -410,7 +404,7 @@ def _forest(
         explanation=words.explanation,
         draw=partial(figures.forest, tuple(rows), smaller=words.sides[0], larger=words.sides[1]),
         alt=f"{words.lead} {base}: {listed}{in_grey}.",
-        table=Table((Column("run", "run"), *ends, *read), tuple(cells)),
+        table=Table((Column("run", "run"), *differs, *read), tuple(cells)),
         caption=with_row_noun(words.caption),
     )
 
@@ -455,10 +449,7 @@ def _curves(pictured: _Pictured, runs: Sequence[Compared], caption: str) -> Figu
 def _diagrams(
     names: Sequence[NamedRun], pictured: _Pictured, runs: Sequence[Compared]
 ) -> tuple[tuple[RunMark, FigureCard], ...]:
-    """Return a small diagram of each run that stands out.
-
-    None for many labels, whose bins are not pooled.
-    """
+    """Return a small diagram of each run that stands out; none for many labels, not pooled."""
     diagrams = []
     for i in pictured.marked:
         main, named, mark = runs[i].audit.main, names[i], pictured.marks[i]

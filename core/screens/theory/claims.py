@@ -37,10 +37,7 @@ FALLING = (  # rows whose top probability falls for some gamma above 0, and the 
 
 @dataclass(frozen=True)
 class Claim:
-    """A published statement, where it is printed, and what the numbers say.
-
-    `card` is the picture of the counter-example where there is one.
-    """
+    """A published statement, where it is printed, what the numbers say, and their picture."""
 
     title: str
     printed: str

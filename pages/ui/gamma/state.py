@@ -74,44 +74,25 @@ def keep(name: str, value: str | None) -> None:
 
 
 def place(grid: HistoryGrid) -> tuple[int, int]:
-    """Return the chosen epoch and bin; what was clicked since is taken over first."""
-    take_clicks(grid)
-    at = epoch_of(grid)
-    return at, bin_of(grid, at)
-
-
-def epoch_of(grid: HistoryGrid) -> int:
-    """Return the place of the chosen epoch, else the newest."""
-    chosen_epoch = chosen("epoch")
-    if chosen_epoch is None:
-        return grid.n_updates - 1
+    """Return the chosen epoch, else the newest, and bin, else the one that is held back hardest."""
+    # First take over the cell of the maps, or the dot of the diagram, that was clicked since
+    if cell := _clicked("gamma"):
+        keep_epoch(grid, int(np.abs(grid.epoch - cell[0]).argmin()))
+        keep("bin", str(int(cell[1])))
+    if dot := _clicked("gamma_epoch"):
+        keep("bin", str(int(dot[0]) + 1))
     places = {str(epoch): i for i, epoch in enumerate(grid.epoch.tolist())}
-    return places.get(chosen_epoch, grid.n_updates - 1)
+    at = places.get(chosen("epoch") or "", grid.n_updates - 1)
+    chosen_bin = (chosen("bin") or "")[:5]
+    if chosen_bin.isascii() and chosen_bin.isdecimal() and 1 <= int(chosen_bin) <= grid.n_bins:
+        return at, int(chosen_bin) - 1
+    unfrozen = ~grid.frozen[at]
+    return at, int(np.where(unfrozen | ~unfrozen.any(), grid.gamma[at], -np.inf).argmax())
 
 
 def keep_epoch(grid: HistoryGrid, at: int) -> None:
     """Keep an epoch; the newest is the default, so that a live run is followed."""
     keep("epoch", None if at == grid.n_updates - 1 else str(grid.epoch[at]))
-
-
-def bin_of(grid: HistoryGrid, at: int) -> int:
-    """Return the chosen bin, else the one that is held back hardest."""
-    chosen_bin = (chosen("bin") or "")[:5]
-    if chosen_bin.isascii() and chosen_bin.isdecimal() and 1 <= int(chosen_bin) <= grid.n_bins:
-        return int(chosen_bin) - 1
-    unfrozen = ~grid.frozen[at]
-    return int(np.where(unfrozen | ~unfrozen.any(), grid.gamma[at], -np.inf).argmax())
-
-
-def take_clicks(grid: HistoryGrid) -> None:
-    """Take over the cell of the maps, or the dot of the diagram, that was clicked since."""
-    cell = _clicked("gamma")
-    if cell:
-        keep_epoch(grid, int(np.abs(grid.epoch - cell[0]).argmin()))
-        keep("bin", str(int(cell[1])))
-    dot = _clicked("gamma_epoch")
-    if dot:
-        keep("bin", str(int(dot[0]) + 1))
 
 
 def _clicked(name: str) -> tuple[float, ...]:
