@@ -1,7 +1,6 @@
 """``python -m core.compiled``: compile every loop, unless that was done before."""
 
 import core.compiled.draws
-import core.compiled.merge
 import core.compiled.nodes
 import core.compiled.other_classes
 import core.compiled.resamples

@@ -144,7 +144,7 @@ class Separation:
         Refused
             EMPTY: a set has no rows; NONFINITE: a score is no finite number.
         """
-        from core.compiled.merge import merge
+        from core.compiled.sorting import merge
 
         own, others = SamplingDesign(groups[0], weights[0]), SamplingDesign(groups[1], weights[1])
         inside, own = counted_rows(inside, own, "in-distribution")

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from core.datasets.base import DatasetRequest, DatasetSplit, SplitDataset
-from core.datasets.embedded import SEED, digits
+from core.datasets.load import SEED, digits
 from core.datasets.outside import OutsideDataset, fitted, open_outside, resident, unlabelled
 from core.datasets.pictures import Pixels
 from core.datasets.shifts import SEVERITIES, OutsideSet

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.compiled.merge import merge
+from core.compiled.sorting import merge
 from core.errors import Refused
 from core.ood.separation import Separation
 

@@ -148,7 +148,7 @@ def test_nothing_is_compiled_before_it_is_needed():
 
 def test_loops_run_where_nothing_can_be_kept():
     code = (
-        "import numpy as np; from core.compiled.merge import merge;"
+        "import numpy as np; from core.compiled.sorting import merge;"
         "one, two = np.zeros(1), np.ones(1);"
         "print(merge(one, two, np.empty(2), np.empty((2, 2), np.int64)))"
     )
