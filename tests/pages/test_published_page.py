@@ -172,7 +172,7 @@ def test_a_training_of_ones_own_is_named_in_its_row(page, home):
     log_p = np.log(fit.predict_proba(rows.scores)[np.arange(rows.n), rows.labels])
     here = f"{-log_p.mean():.2f} ({fit.temperature_:.2f}; γ = {fit.gamma_:g})"
     assert list(frame["NLL"])[1].replace("\u2212", "-") == here
-    assert "focal temperature, T = 0.01, 0.02, …, 5.00, nine γ, by" in said(test)
+    assert "focal temperature scaling, T = 0.01, 0.02, …, 5.00, nine γ, by" in said(test)
     test = page(data="cifar10", network="resnet50", paper="mukhoti2020iclr", measure="ece")
     test.selectbox(key="published.table").set_value(("mukhoti2020iclr", "1")).run()
     row = ("cifar10", "resnet50", "flsd_53", "mukhoti2020iclr")
