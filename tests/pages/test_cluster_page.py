@@ -73,12 +73,20 @@ def test_a_row_of_a_paper_goes_to_the_cluster_that_is_chosen(page, slurm):
     test = fine(opened("published", measure="ece_em", **at))
     row = ("cifar10", "resnet50", "focal_1", "komisarenko2024")
     test.multiselect(key="published.rows").set_value([row]).run()
+    test.text_input(key="published.seeds.5").set_value("0").run()
     test.selectbox(key=launcher.CHOICE).set_value(SLURM).run()
     test.number_input(key="cluster.minutes").set_value(30).run()
     test.button(key="published.submit").click().run()
     fine(test)
     (job,) = open_jobs().list()
     assert (job.launcher, job.request) == (SLURM, SlurmRequest(minutes=30))
+    assert not open_jobs().config(job.id).sync_batch_norm
+    # On several GPUs the whole batch is normalised, as on the one of the paper
+    test.number_input(key="cluster.gpus").set_value(2).run()
+    test.button(key="published.submit").click().run()
+    fine(test)
+    others = [one.id for one in open_jobs().list() if one.id != job.id]
+    assert [open_jobs().config(one).sync_batch_norm for one in others] == [True]
 
 
 def test_a_request_out_of_range_is_said_and_not_submitted(page, slurm):
