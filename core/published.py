@@ -262,7 +262,10 @@ def n_seeds(row: PublishedNumber) -> int:
     """Return how many seeds a paper averages a number over; 1 where it does not say."""
     table = f"table {row.table}"
     for setting in settings():
-        of_row = setting.paper == row.paper and setting.model in (ALL, row.model)
+        of_row = setting.paper == row.paper and all(
+            getattr(setting, key) in (ALL, getattr(row, key))
+            for key in ("dataset", "model", "method")
+        )
         stated = setting.setting == "seeds" and setting.value.isdecimal()
         # Stated of one table, it holds for no other
         if of_row and stated and ("table" not in setting.source or setting.source.endswith(table)):

@@ -116,13 +116,13 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     able = [
         name for name, of in CALIBRATORS.items() if objective in of.choices.get("objective", ())
     ]
-    if objective != "nll" and not set(able) & set(methods):
+    if arguments.objective not in (None, "nll") and not set(able) & set(methods):
         what = f"No method of {','.join(methods)} can be fitted by {objective}"
         raise UsageError("SETTING", what, f"name some of {','.join(able)}, or leave it out")
+    fitted_by = {name: protocol_of(by, name, objective) if by else chosen for name in methods}
     fits = [
         fit(name, rows.fit, objective=of.objective, search=of.search)
-        for name in methods
-        for of in [protocol_of(by, name, objective) if by else chosen]
+        for name, of in fitted_by.items()
     ]
     judged |= {
         method_fit.method: judge(rows.test, method_fit.calibrator, objective)
@@ -130,7 +130,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         if method_fit.calibrator is not None
     }
     refuse_changed(arguments.file.name, result)
-    report = calibrate_json(rows, fits, judged, result.notices)
+    report = calibrate_json(rows, fits, judged, result.notices) | ({"by": by} if by else {})
     if arguments.save:
         _save(arguments.save, fits, provenance(rows))
     if result.splits[test].votes is not None:
@@ -148,8 +148,9 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     if arguments.json != "-":
         for line in calibrate_lines(report):
             print(printable(line))
-        if by:
-            print(printable(fitted_as(by, of_paper)))
+        own = {name: (of,) for name, of in fitted_by.items() if name in of_paper}
+        if by and own:
+            print(printable(fitted_as(by, own)))
         for notice in report["notices"]:
             print(printable(f"{notice['code']}: {notice['text']}"))
     return 0

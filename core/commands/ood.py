@@ -102,7 +102,11 @@ def _ood(arguments: argparse.Namespace) -> int:
     if fitting:
         temperature = fitted_temperature(own_file.splits["val"])
     inside = own_file.splits[split]
-    others = {part_name: part for part_name, part in own_file.splits.items() if part_name != split}
+    others = {
+        part_name: part
+        for part_name, part in own_file.splits.items()
+        if part_name != split and not is_shifted(part_name)
+    }
     sets = []
     for name, path in files.items():
         result = _set(path, {**reading, "unlabelled": True}, columns, tables)

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b, file_digest
 from math import prod
 from pathlib import Path
@@ -149,8 +149,13 @@ def overlap(inside: SplitDataset, outside: DatasetSplit, rows: Tensor | None = N
     own, known = (inside.train, inside.val, inside.test), set[bytes]()
     with stage("Comparing images", 0.0, 1.0, sum(map(len, own)) + len(rows)):
         for split in own:
-            known.update(_fingerprints(split, torch.arange(len(split))))
+            known.update(_all_fingerprints(split))
         return sum(fingerprint in known for fingerprint in _fingerprints(outside, rows))
+
+
+@lru_cache(maxsize=3)  # one data set beside several outside ones: its films may have to be drawn
+def _all_fingerprints(split: DatasetSplit) -> frozenset[bytes]:
+    return frozenset(_fingerprints(split, torch.arange(len(split))))
 
 
 def stored_files(split: DatasetSplit) -> StreamedSplit | None:

@@ -9,6 +9,7 @@ import numpy as np
 from core.arrays import Float, Int, digest, row_chunks
 from core.codes import NoticeCode, RefusalCode
 from core.configs import AuditConfig
+from core.datasets.shifts import CORRUPTIONS
 from core.defaults import LEVEL
 from core.errors import Notice, Refused, UsageError
 from core.library.manifest import role_of
@@ -26,10 +27,16 @@ from core.predictions import Predictions, ScoreKind, Task
 NOTHING = 0  # in place of a row's number where it may repeat by nature
 OTHER_INPUTS = (
     "a set compared with itself says nothing: choose scores of other inputs by the same model; "
-    "begin the name of corrupted ones with corrupted or CIFAR-10-C"
+    "call corrupted ones corrupted-NAME or CIFAR-10-C NAME, such as corrupted-fog"
 )
-# `cifar10c-fog-5` and `corrupted-fog-5`, and as people call the official files
-CORRUPTED = re.compile(r"(cifar[-_ ]?10[-_ ]?c|corrupted)(?![a-z0-9])", re.ASCII | re.IGNORECASE)
+# `cifar10c-fog-5` and `corrupted-fog-5`, and as people call the official files: but a model that
+# was trained on corrupted labels is another model
+CORRUPTED = re.compile(
+    r"(cifar[-_ ]?10[-_ ]?c|corrupted)(?:(?:[-_: ]+(?:{names}))(?![a-z])|(?:\.\w+)?$)".format(
+        names="|".join(name.replace("_", "[-_ ]") for name in (*CORRUPTIONS, "frost"))
+    ),
+    re.ASCII | re.IGNORECASE,
+)
 SHIFT_SHOWN = (  # most telling first; noise is the papers' choice, and leaves small networks sure
     *("cifar10c-fog-5", "corrupted-fog-5"),
     *("cifar10c-gaussian_noise-5", "corrupted-gaussian_noise-5"),

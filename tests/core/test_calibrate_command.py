@@ -285,6 +285,19 @@ def test_a_paper_sets_methods_search_and_objectives(two_parts, tmp_path, capsys)
     }
     assert methods["ts"]["parameters"]["temperature"] in MUKHOTI_GRID
     assert "ada_ece" in methods["spline"]["metrics"]
+    assert json.loads(out.read_text())["by"] == "adafocal2022"
+
+
+def test_what_is_said_of_a_paper_is_of_the_methods_that_were_fitted(two_parts, tmp_path, capsys):
+    out = tmp_path / "out.json"
+    options = ["--by", "adafocal2022", "--methods", "ets,vector", "--json", str(out)]
+    assert main(["calibrate", str(two_parts), *options]) == 0
+    (line,) = (text for text in capsys.readouterr().out.splitlines() if text.startswith("As in"))
+    assert "section 6: ensemble temperature scaling by Brier score" in line
+    assert "spline" not in line
+    assert "vector" not in line
+    methods = json.loads(out.read_text())["methods"]
+    assert methods["ets"]["settings"] == {"objective": "brier"}
 
 
 @pytest.mark.parametrize("other", [("--search", "exact"), ("--objective", "nll")])

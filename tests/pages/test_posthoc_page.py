@@ -192,6 +192,15 @@ def test_a_paper_is_chosen_in_one_click(page):
     assert "As in Ghosh et al. 2022, section 6: temperature scaling, T = 0.1, 0.2, …, 10.0" in text
 
 
+def test_a_link_to_a_paper_sets_its_methods_whatever_was_picked_before(page):
+    test = page(run=OVER, methods="isotonic")
+    del test.query_params["methods"]
+    test.query_params["by"] = "adafocal2022"
+    test.run()
+    names = [re.sub("<.*", "", one) for one in methods(test)]
+    assert names == ["None", "Temperature", "Ensemble", "Spline"]
+
+
 @pytest.mark.slow
 def test_the_ensemble_is_fitted_by_brier_where_the_link_says_so(page):
     rows = Library(Path("unused"), SAMPLES).load(OVER, "val")

@@ -98,6 +98,9 @@ def test_trainings_of_one_submission_lead_to_compare_once_all_have_ended(page, k
     links = [link.proto for link in fine(page()).get("page_link")]
     (link,) = (one for one in links if one.label == "Compare by setting")
     assert link.query_string == "runs=first%2Csecond&way=sweep"
+    library.delete("second")
+    assert not any("Compare by" in link.proto.label for link in fine(page()).get("page_link"))
+    library.restore("second")
     keep("third", group="sweep")
     assert not any("Compare by" in link.proto.label for link in fine(page()).get("page_link"))
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.access import Act
 from core.datasets.catalogue import TEXT_DATA
-from core.errors import AuditError
+from core.errors import AuditError, LibraryError
 from core.jobs.audit import AUDIT
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
@@ -17,7 +17,7 @@ from core.screens.evaluate import results as evaluation
 from core.screens.kit.numbers import count, duration, memory
 from core.screens.runs import audit_words
 from core.screens.train import words
-from pages.ui import frame, html_macros, site, state, widgets
+from pages.ui import cache, frame, html_macros, site, state, widgets
 from pages.ui.escape import esc
 
 JobAct = Callable[[str], Job]
@@ -92,7 +92,7 @@ def rows(jobs: LocalJobs, listed: Sequence[Job], kind: str = "") -> None:
                 done = sum(job.state.ended for job in group)
                 with st.container(horizontal=True, vertical_alignment="center"):
                     widgets.caption(f"{len(group)} together, {done} ended; {_day(group[-1])}")
-                    runs = [job.run for job in reversed(group) if job.run]
+                    runs = [job.run for job in reversed(group) if _has_labels(job.run)]
                     if done == len(group) and 1 < len(runs) <= MOST_RUNS:
                         trained = group[0].kind == words.TRAIN
                         st.page_link(
@@ -109,6 +109,14 @@ def rows(jobs: LocalJobs, listed: Sequence[Job], kind: str = "") -> None:
         if st.button(f"{rest} earlier", key="queue.more", type="tertiary"):
             st.session_state[UNFOLDED] = True
             st.rerun()
+
+
+def _has_labels(run_id: str) -> bool:
+    """Whether a run is still there, with rows that can be audited."""
+    try:
+        return bool(run_id and cache.look_up(run_id).splits)
+    except LibraryError:
+        return False
 
 
 def _day(job: Job) -> str:

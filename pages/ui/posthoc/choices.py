@@ -69,6 +69,11 @@ def fit_settings(task: Task) -> tuple[Protocol, str]:
         st.query_params["by"] = SEARCHED.get(older, older)
         st.query_params.setdefault("objective", "nll")
     with st.popover("Fit settings", key="fit.settings"):
+        # A link that names another paper than before sets all that it does not name
+        linked = st.query_params.get("by")
+        if linked in PAPERS and linked != st.session_state.get("set.by"):
+            for name in ("objective", "methods"):
+                st.session_state.pop(f"set.{name}", None)
         by, key = state.choice("by", list(BY), "exact"), state.widget_key("by")
         st.selectbox(
             "Search",

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 
 from core.datasets.assemble import DatasetRows, channel_moments, in_memory
 from core.datasets.base import ResidentSplit, SplitDataset
-from core.datasets.load import load
+from core.datasets.load import DRAWN, load
 from core.datasets.splits import as_given
 from core.predictions import Task
 from core.xray.phantom import FINDINGS, draw
@@ -146,6 +146,7 @@ def test_a_step_on_a_gpu_does_not_wait_for_the_host() -> None:
 def test_phantom_films_are_those_of_their_numbers_also_where_few_are_drawn(sparing: bool) -> None:
     data = load("phantom", root=None, split_seed=0, sparing=sparing)
     assert [len(part) for part in (data.train, data.val, data.test)] == [4_000, 1_000, 2_000]
+    assert data.digest == DRAWN
     for part in (data.train, data.test):
         (images,) = part.images([rows(5, 0)], CPU)
         for row, image in zip((5, 0), images.numpy(), strict=True):

@@ -181,6 +181,8 @@ def test_other_parts_of_the_run_are_no_set():
         ("cifar10c", True),
         ("cifar_10_c_fog.npz", True),
         ("corrupted", True),
+        ("CIFAR-10-C: Gaussian noise, severity 5", True),
+        ("Corrupted labels 40 %", False),  # what a model was trained on
         ("CIFAR-10", False),
         ("cifar10ce", False),
         ("corruptedly", False),
