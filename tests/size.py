@@ -47,7 +47,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/studies": Size(3_580, 14, 11),
     "core/training": Size(4_480, 19, 28),
     "core/xray": Size(1_260, 8, 12),
-    "pages": Size(18_320, 107, 158),
+    "pages": Size(18_380, 107, 158),
 }
 
 

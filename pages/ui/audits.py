@@ -26,7 +26,7 @@ from core.studies.reliability import (
     audit_split,
     prepare_target,
 )
-from pages.ui import cache
+from pages.ui import cache, caching
 from pages.ui.caching import Results, cached, results
 from pages.ui.compute import Computation, Rows, step
 from pages.ui.escape import esc
@@ -109,14 +109,18 @@ def every_metric(run: cache.Run, split: str) -> Audit | None:
 
 def human(run: cache.Run, split: str) -> HumanStudy | None:
     """Return a split held against the votes of people."""
+    heavy = run.n(split) * len(run.class_names) > LARGE_VOTES
+    most = KEPT if heavy else 16
     return step(
         human_study,
         tuple(Rows(run, name) for name in voted(run)),
         split,
         words=f"Comparing “{esc(run.name)}” with people",
-        heavy=run.n(split) * len(run.class_names) > LARGE_VOTES,
+        heavy=heavy,
+        large=heavy,
         slot="human_study",
-        most=16,
+        most=most,
+        drafts=most,
         stored=lambda: (kept := stored(run, split)) and kept.human,
     ).computed()
 
@@ -180,9 +184,8 @@ def move_results(draft: cache.Run, run: cache.Run) -> None:
 
 def discard(draft_id: str) -> None:
     """Stop what runs for a draft, and let go of what came of it."""
-    stop_works(lambda key: isinstance(key, tuple) and draft_id in key)
-    for function in (audit_split, prepare_target, audit_every_metric, human_study):
-        results(function.__name__, draft=True, most=KEPT).drop(lambda key: draft_id in key)
+    stop_works(lambda key: caching.names(key, draft_id))
+    caching.discard(draft_id)
 
 
 def _split(run: cache.Run, split: str) -> Computation[SplitAudit]:

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import streamlit as st
-
 from core.errors import LibraryError, Notice
 from core.library import StoredSplit
 from core.library.index import RunRow
@@ -155,13 +153,13 @@ def adopt_row_stats(run: Run, split: str, rows: RowStats | None) -> None:
 
 
 def _library_split(run: Run, split: str, *, checked: bool) -> Predictions:
-    def load() -> Predictions:
-        with st.spinner("Loading the run"):
-            return open_library().load(run.id, split, checked=checked)
-
     kept: Results[tuple[str, str, str], Predictions]
     kept = results("predictions", draft=False, most=8, large=True)
-    return kept.computed((run.id, split, run.digest(split)), load)  # one replaced is loaded again
+    return kept.computed(
+        (run.id, split, run.digest(split)),  # one replaced is loaded again
+        lambda: open_library().load(run.id, split, checked=checked),
+        spinner="Loading the run",
+    )
 
 
 def rows(**query: object) -> list[RunRow]:

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, TypeVar
 import streamlit as st
 
 from pages.ui import cache
-from pages.ui.caching import Results, results
+from pages.ui.caching import Results, of_draft, results
 from pages.ui.task import BackgroundTask, Shared, Work, in_process
 
 SLOT: Final = "fitting"
@@ -38,6 +38,11 @@ class Rows:
         """Take what it is known by."""
         object.__setattr__(self, "id", self.run.id)
         object.__setattr__(self, "digest", self.run.digest(self.split))
+
+    @property
+    def draft(self) -> bool:
+        """Whether they belong to this session only."""
+        return self.run.draft
 
     @property
     def cells(self) -> int:
@@ -69,6 +74,8 @@ class Computation(Generic[Result]):
         Of its task; to begin another step of a slot stops the one that runs.
     most : int
         Results of the function that are kept of the library.
+    drafts : int, optional
+        Those that are kept of drafts, else as of `results`.
     stored : callable
         Returns what is kept beside the run, or None.
     """
@@ -82,13 +89,14 @@ class Computation(Generic[Result]):
     large: bool = field(default=False, compare=False)
     slot: str = field(default=SLOT, compare=False)
     most: int = field(default=256, compare=False)
+    drafts: int | None = field(default=None, compare=False)
     stored: Callable[[], Result | None] = field(default=lambda: None, compare=False)
 
     @property
     def results(self) -> Results[tuple[Hashable, ...], Result]:
         """Where its result is kept."""
-        name, most = self.function.__name__, self.most
-        return results(name, draft=self.draft, most=most, large=self.large)
+        name, most, drafts = self.function.__name__, self.most, self.drafts
+        return results(name, draft=self.draft, most=most, drafts=drafts, large=self.large)
 
     @property
     def known(self) -> Result | None:
@@ -105,7 +113,7 @@ class Computation(Generic[Result]):
         self.results.put(self.key, result)
 
     def here(self) -> Result:
-        """Compute it in this thread, unless another session is about to."""
+        """Compute it in this thread; where another one does, wait and take its result."""
         return self.results.computed(self.key, lambda: self.function(*self.arguments()))
 
     def computed(self) -> Result | None:
@@ -135,6 +143,7 @@ def step(
     *given: Hashable,
     words: str,
     heavy: bool | None = None,
+    keep_rows: bool = True,
     version: str = "",
     **options: Any,  # noqa: ANN401  as of Computation
 ) -> Computation[Result]:
@@ -144,12 +153,15 @@ def step(
     ----------
     function, words, **options
         As of `Computation`.
-    *given : Rows, tuple of Rows, Computation, or any hashable
+    *given : Rows, tuple of one or more Rows, Computation, or any hashable
         What the function is called with, and the key. It gets rows as `Predictions`, or in a
         process of its own as `StoredSplit`; those of a tuple in a dict by split; and the result of
-        a step that is known.
+        a step that is known. Where one of them is of a draft, so is the result.
     heavy : bool, optional
         As of `Computation`; left out, whether there are more than HEAVY_CELLS scores.
+    keep_rows : bool
+        The rows that are read here are kept as those of an open run. Else the function gets a
+        `StoredSplit` here, too: rows of many runs would drive out those of the open one.
     version : str
         Of what an id names: a run of the same id that was made later is another one.
     """
@@ -163,14 +175,15 @@ def step(
             return {one.split: scores(one) for one in part}
         if not isinstance(part, Rows):
             return part.known if isinstance(part, Computation) else part
-        return (cache.source if heavy else cache.predictions)(part.run, part.split)
+        read = cache.predictions if keep_rows and not heavy else cache.source
+        return read(part.run, part.split)
 
     return Computation(
         function=function,
         key=(*dict.fromkeys(part.id for part in rows), *given, version),
         words=words,
         arguments=lambda: tuple(map(scores, given)),
-        draft=any(part.run.draft for part in rows),
+        draft=of_draft(given),
         heavy=heavy,
         **options,
     )
@@ -183,29 +196,30 @@ def computed(steps: Sequence[Computation[Result]]) -> dict[Computation[Result], 
     their own; the page is drawn again when one is done.
     """
     bar, known, left = st.empty(), {}, []
-    for i, step in enumerate(steps):
-        result = step.known
-        if result is None and step.heavy:
-            left.append(step)
+    for i, each in enumerate(steps):
+        result = each.known
+        if result is None and each.heavy:
+            left.append(each)
             continue
         if result is None:
-            bar.progress(i / len(steps), text=_text(step, i, len(steps)))
-            result = step.here()
-        task = step.task()
+            bar.progress(i / len(steps), text=_text(each, i, len(steps)))
+            result = each.here()
+        task = each.task()
         if task.running:  # another session was faster
             task.stop()
         task.forget()  # it is kept: a session need not hold it, too
-        known[step] = result
+        known[each] = result
     bar.empty()
-    left.sort(key=lambda step: not step.task().running)  # it goes on, whatever was added
-    for step in left:
-        result = step.task(len(known), len(steps)).wait()
+    left.sort(key=lambda each: not each.task().running)  # it goes on, whatever was added
+    for each in left:
+        result = each.task(len(known), len(steps)).wait()
         if result is None:
             break
-        step.keep(result)
-        known[step] = result
-    return {step: known[step] for step in steps if step in known}
+        each.keep(result)
+        known[each] = result
+    return {each: known[each] for each in steps if each in known}
 
 
-def _text(step: Computation[Any], done: int, total: int) -> str:
-    return f"{done + 1} of {total}: {step.words}" if total > 1 else step.words
+def _text(computation: Computation[Any], done: int, total: int) -> str:
+    words = computation.words
+    return f"{done + 1} of {total}: {words}" if total > 1 else words

@@ -1,16 +1,21 @@
 """Results of a draft stay in their session; those of the library are everybody's."""
 
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from threading import Event
+from threading import Event, Semaphore
 
+import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.library import StoredSplit
 from core.predictions import Task
 from pages.ui.cache import Run
-from pages.ui.caching import Results
+from pages.ui.caching import Results, results
 from pages.ui.compute import HEAVY_CELLS, Computation, Rows, step
+from pages.ui.published import studies as published
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ def script():
     from tests.pages.test_caching import Owner
 
     @cached(4)
-    def drawn(owner: Owner, most: int = 10, *, other: Owner | None = None) -> float:
+    def drawn(owner: Owner, most: int = 10, *, other: object = None) -> float:
         del owner, most, other
         return random.random()
 
@@ -42,6 +47,7 @@ def script():
         "draft": drawn(draft),
         "draft again": drawn(draft, most=10),
         "with a draft": drawn(library, other=draft),
+        "with one among several": drawn(library, other=(library, draft)),
     }
 
 
@@ -63,7 +69,8 @@ def test_a_result_is_kept_where_its_arguments_belong():
         assert len({each["library"], each["draft"], each["with a draft"]}) == 3
     assert first["library"] == second["library"]
     assert first["draft"] != second["draft"]
-    assert first["with a draft"] != second["with a draft"]
+    for name in ("with a draft", "with one among several"):
+        assert first[name] != second[name]
 
 
 def results_script():
@@ -125,7 +132,10 @@ def test_a_step_belongs_to_the_session_of_its_draft_wherever_that_stands():
     assert step(len, *both, Rows(draft, "test"), words="").draft
     mixed = step(len, (*both, Rows(draft, "test")), words="")
     assert mixed.draft
-    assert mixed.key[:2] == ("a", "own")  # what goes with a draft is found by its id
+    assert mixed.key[:2] == ("a", "own")
+    assert step(len, draft, words="").draft
+    assert step(len, Rows(RUN, "test"), mixed, words="").draft
+    assert not step(len, RUN, step(len, *both, words=""), words="").draft
 
 
 def test_a_process_is_given_where_rows_lie_and_several_by_split():
@@ -133,6 +143,12 @@ def test_a_process_is_given_where_rows_lie_and_several_by_split():
     heavy = step(len, both[1], both, "nll", heavy=True, words="")
     places = [StoredSplit("a", "val", 6), StoredSplit("a", "test", 4)]
     assert heavy.arguments() == (places[1], {"val": places[0], "test": places[1]}, "nll")
+
+
+def test_rows_of_many_runs_are_read_and_let_go():
+    assert published._step(RUN, "nll", ()).arguments()[:2] == (
+        StoredSplit("a", "test", 4), StoredSplit("a", "val", 6)
+    )  # fmt: skip
 
 
 def test_many_scores_are_heavy():
@@ -162,6 +178,120 @@ def test_what_is_wanted_at_the_same_time_is_computed_once():
     assert len(calls) == 1
 
 
+def test_after_a_failure_the_next_in_line_computes_and_all_others_wait():
+    results: Results[str, int] = Results(2)
+    gates, calls = [Event(), Event()], []
+
+    def compute() -> int:
+        calls.append(1)
+        call = len(calls)
+        gates[call - 1].wait(60)
+        if call == 1:
+            raise ValueError("no result")
+        return call
+
+    with ThreadPoolExecutor(3) as threads:
+
+        def begun(n: int) -> Future:
+            """Return a call that waits with the others, n in all."""
+            future = threads.submit(results.computed, "a", compute)
+            while (call := results._under_way.get("a")) is None or call.n < n:
+                assert not future.done()
+                time.sleep(0.01)
+            return future
+
+        first, second = begun(1), begun(2)
+        gates[0].set()
+        with pytest.raises(ValueError, match="no result"):
+            first.result(60)
+        third = begun(2)
+        gates[1].set()
+        assert (second.result(60), third.result(60)) == (2, 2)
+    assert not results._under_way
+
+
+def test_whoever_waits_for_a_result_is_shown_so(monkeypatch):
+    results: Results[str, bool] = Results(2)
+    shown, go = Semaphore(0), Event()
+
+    @contextmanager
+    def spinner(text: str):
+        assert text == "Reading"
+        shown.release()
+        yield
+
+    monkeypatch.setattr(st, "spinner", spinner)
+
+    def read() -> bool:
+        return results.computed("a", lambda: go.wait(60), spinner="Reading")
+
+    with ThreadPoolExecutor(2) as threads:
+        sessions = [threads.submit(read), threads.submit(read)]
+        assert all(shown.acquire(timeout=30) for _ in sessions)
+        go.set()
+    assert read()
+    assert not shown.acquire(blocking=False)
+
+
+def test_however_many_kinds_there_are_none_drives_out_another():
+    for large in (False, True):
+        stores = [results(f"kind {i}", draft=False, large=large) for i in range(100)]
+        assert results("kind 0", draft=False, large=large) is stores[0]
+
+
+def discard_script():
+    from dataclasses import replace
+
+    import streamlit as st
+
+    from pages.ui import audits
+    from pages.ui.caching import results
+    from pages.ui.compute import Rows, step
+    from pages.ui.ood.sources import OodQuestion, SplitSource
+    from pages.ui.task import BackgroundTask, Work
+    from tests.pages.test_caching import RUN
+
+    draft, other = replace(RUN, id="own", kind="draft"), replace(RUN, id="other", kind="draft")
+
+    def keys(run):
+        rows = Rows(run, "test")
+        yield from ((run.id, 1), (run, "test", 0), ((rows,), "nll"), (step(len, rows, words=""),))
+        yield (OodQuestion(SplitSource(RUN, "test"), SplitSource(run, "val"), "energy"),)
+
+    stores = [results("quick", draft=True), step(len, draft, words="", drafts=99).results]
+    for store in stores:
+        for key in (*keys(draft), *keys(other)):
+            store.put(key, 1)
+    for i in range(80):  # of a draft 64 are kept where nothing else is said
+        stores[1].put(i, 1)
+    tasks = [BackgroundTask("compare", (Rows(run, "val"),), "", Work) for run in (draft, other)]
+    st.session_state["app.works"] = {(task.slot, task.key): Work() for task in tasks}
+
+    def discarded() -> int:
+        audits.discard("own")
+        return 1
+
+    late = stores[0].computed((draft, "late"), discarded)
+    stores[0].put(("own", "later"), 1)
+    st.session_state["seen"] = {
+        "late": late,
+        "gone": [store.get(key) for store in stores for key in keys(draft)]
+        + [stores[0].get(key) for key in ((draft, "late"), ("own", "later"))],
+        "kept": [store.get(key) for store in stores for key in keys(other)],
+        "works": [task.work is not None for task in tasks],
+    }
+
+
+def test_with_a_draft_all_goes_that_its_session_made_of_it():
+    test = AppTest.from_function(discard_script).run()
+    assert not test.exception
+    seen = test.session_state["seen"]
+    assert seen["late"] == 1
+    assert seen["gone"] == [None] * 12
+    assert seen["kept"] == [1] * 10
+    assert seen["works"] == [False, True]
+
+
 def test_what_was_looked_at_last_is_kept_and_what_is_dropped_goes():
     results: Results[str, int] = Results(2)
     results.put("a", 1)
@@ -169,5 +299,5 @@ def test_what_was_looked_at_last_is_kept_and_what_is_dropped_goes():
     assert results.get("a") == 1
     results.put("c", 3)
     assert (results.get("a"), results.get("b"), results.get("c")) == (1, None, 3)
-    results.drop(lambda step: step == "a")
+    results.drop("a")
     assert (results.get("a"), results.get("c")) == (None, 3)

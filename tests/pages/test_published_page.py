@@ -19,7 +19,8 @@ from core.studies import posthoc
 from core.training.config import from_json
 from core.training.estimate import Speed, basis
 from core.training.submission import IMPORT, NO_BERT, NO_WORDS
-from pages.ui.jobs import machine
+from pages.ui.jobs import machine, watch
+from pages.ui.published import studies
 from pages.ui.published.choices import FIRST_RUN
 from tests.core.library.builders import small_history
 from tests.pages.seen import fine, html, opened, said, table, until
@@ -124,6 +125,36 @@ def test_hyperparameters_follow_the_filters(page):
     assert set(drops["Value"]) == {"150; 250"}
     assert "Mukhoti et al. 2020, app C, D" in set(drops["Source"])
     assert not [f for f in page(plain="true").expander if f.label.startswith("Hyper")]
+
+
+def test_a_run_of_an_id_that_was_there_before_is_read_anew(home):
+    library = Library(home, SAMPLES)
+    config = {"data": "cifar10", "model": "resnet50_cifar", "loss": {"name": "ce"}}
+
+    def keep(seed: int, n_epochs: int) -> None:
+        library.keep(
+            "mine",
+            {"test": library.load(FIRST_RUN, "test")},
+            source=RunSource("x", "0" * 32),
+            summary={},
+            config=from_json(config | {"seed": seed}).to_json(),
+            environment={},
+            kind="train",
+            tables=Tables(small_history(n_epochs)),
+            run_id="mine",
+        )
+
+    def read() -> tuple[int, int]:
+        history = watch.history_of_run("mine")
+        return studies._recipes()["mine"][1], len(history.epoch)
+
+    keep(seed=1, n_epochs=2)
+    assert read() == (1, 4)
+    library.delete("mine")
+    assert "mine" not in studies._recipes()
+    assert watch.history_of_run("mine") is None
+    keep(seed=2, n_epochs=3)
+    assert read() == (2, 6)
 
 
 @pytest.mark.nightly

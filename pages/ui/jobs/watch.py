@@ -293,14 +293,15 @@ def _history_of_job(job_id: str, at: Recorded) -> History:
 def history_of_run(run_id: str) -> History | None:
     """Return the history of a run in the library, or None where there is none (yet)."""
     try:
-        open_library().get(run_id)  # what is cached is for those who may see the run
-        return _history_of_run(run_id)
+        manifest = open_library().get(run_id)  # what is cached is for those who may see the run
+        return _history_of_run(run_id, manifest.created)
     except LibraryError:
         return None
 
 
 @cached(64)
-def _history_of_run(run_id: str) -> History:
+def _history_of_run(run_id: str, created: str) -> History:
+    del created  # part of the key only: a run of the same id made later is another one
     return open_library().history(run_id)
 
 

@@ -1,7 +1,4 @@
-"""The parts that stand beside the open run: what is offered, chosen, and computed of them.
-
-Keys and scopes of what is computed are those of `cache`.
-"""
+"""The parts that stand beside the open run: what is offered, chosen, and computed of them."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

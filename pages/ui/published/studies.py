@@ -59,6 +59,7 @@ def _step(run: cache.Run, metric: str, rows: Sequence[PublishedNumber]) -> Compu
         tuple(protocols.items()),
         words=esc(run.name),
         heavy=True if "focal_ts" in protocols else None,
+        keep_rows=False,
     )
 
 
@@ -81,25 +82,28 @@ def repeated(
                 for metric in metrics:
                     of_run = replace(_step(run, metric, rows), slot="reproduced")
                     steps.setdefault((place, metric), []).append(of_run)
-    known = computed(list(dict.fromkeys(step for several in steps.values() for step in several)))
-    numbers = {key: [known.get(step) for step in several] for key, several in steps.items()}
+    known = computed(list(dict.fromkeys(of for several in steps.values() for of in several)))
+    numbers = {key: [known.get(of) for of in several] for key, several in steps.items()}
     return numbers, tuple(dict.fromkeys(ids))
 
 
 def _recipes() -> dict[str, tuple[str, int]]:
     """Return what every training of the library was trained with, the newest first."""
-    listed = [row.id for row in cache.rows(kind="train") if row.split == "test"]
-    return {run_id: of for run_id in listed if (of := _recipe(run_id)) is not None}
+    recipes = {}
+    for row in cache.rows(kind="train"):
+        with suppress(LibraryError):  # deleted meanwhile
+            of = _recipe(row.id, row.created) if row.split == "test" else None
+            if of is not None:
+                recipes[row.id] = of
+    return recipes
 
 
 @cached(8192)
-def _recipe(run_id: str) -> tuple[str, int] | None:
+def _recipe(run_id: str, created: str) -> tuple[str, int] | None:
     """Return what a run of the library was trained with, which never changes."""
-    try:
-        manifest = open_library().get(run_id)
-        return recipe(compared(manifest.config, manifest.class_names))
-    except LibraryError:  # deleted meanwhile
-        return None
+    del created  # part of the key only: a run of the same id made later is another one
+    manifest = open_library().get(run_id)
+    return recipe(compared(manifest.config, manifest.class_names))
 
 
 def trained(rows: Sequence[PublishedNumber]) -> dict[Place, TrainedRun]:
