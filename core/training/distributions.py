@@ -67,7 +67,7 @@ def correspondence(validation: Outcomes, p_true: Float, top: Float) -> dict[str,
 
     References
     ----------
-    Ghosh et al. 2022, figures 1, 2 and 7 to 14.
+    Ghosh et al. 2022, figures 1(b), 2 and 7 to 14.
     """
     bins = validation_bins(validation, N_BINS)
     columns = {
@@ -162,7 +162,9 @@ def learned_logits(learned: Int, largest: Float, n_epochs: int) -> dict[str, flo
     -------
     dict
         By bin of logits `lower`, `upper` and the counts of rows of each group `of0`, `of1`...; by
-        group `first` and `last` epoch (E + 1 of rows that were never learned) and `median`.
+        group `first` and `last` epoch and `median`. Bins and groups are numbered apart, both from
+        0. Groups are as many spans of epochs as there are epochs, at most LEARNED_GROUPS, and
+        after them the rows that were never learned (E + 1); groups without rows are left out.
 
     References
     ----------

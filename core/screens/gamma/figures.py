@@ -436,11 +436,12 @@ class TrainingBins:
     """What else is known of the training rows of each bin, (U, B) each; None where it is not drawn.
 
     `top` is the mean confidence of the answers; `edges` are the lower and the upper ends of bins
-    that training has for itself.
+    that training has for itself, which is `own`.
     """
 
     top: Float | None = None
     edges: tuple[Float, Float] | None = None
+    own: bool = False
 
 
 def correspondence(
@@ -456,7 +457,7 @@ def correspondence(
     settings = _frame(spread, TWO_ROWS if more.edges else LOW_HEIGHT, theme)
     domain = [0.46 if more.edges else 0.0, 1.0]
     settings["yaxis"] = axis(theme, "Confidence", domain=domain, **SHARES)
-    now = grid.train_confidence[place.at]
+    now = 100.0 * grid.train_confidence[place.at]
     settings |= _heads(spread, place, float(grid.epoch[place.at]), now, theme)
     lines = (
         # small dots, so that an epoch between two gaps is seen
@@ -493,7 +494,7 @@ def correspondence(
 
 def _gap_axis(grids: list[HistoryGrid], bins: tuple[int, ...]) -> tuple[float, Settings]:
     """Return the widest gap of these bins in points, and an axis from there to there."""
-    widest = max(float(np.abs(_gap(history)[:, bins]).max()) for history in grids)
+    widest = max(float(np.nan_to_num(np.abs(_gap(g)[:, bins])).max()) for g in grids)
     reach = max(LEAST_GAP, widest)
     whole = f"{reach:.0f}"
     return reach, {
@@ -504,7 +505,8 @@ def _gap_axis(grids: list[HistoryGrid], bins: tuple[int, ...]) -> tuple[float, S
 
 
 def _gap(grid: HistoryGrid) -> Float:
-    return 100.0 * grid.gap
+    """Return the gap in points, NaN where a bin holds no answers."""
+    return np.where(grid.frozen, np.nan, 100.0 * grid.gap)
 
 
 def _gamma(grid: HistoryGrid) -> Float:
@@ -564,8 +566,11 @@ def _frame(spread: _PanelAxis, height: int, theme: Theme) -> Settings:
 def _areas(
     spread: _PanelAxis, grid: HistoryGrid, values: Float, on: str, theme: Theme
 ) -> list[go.Scatter]:
-    """Fill above zero in the colour of over, below in that of under, and draw the line."""
-    x, y = spread.area(grid, values)
+    """Fill above zero in the colour of over, below in that of under, and draw the line.
+
+    The line breaks where a value is not known; a filled one would be drawn across.
+    """
+    x, y = spread.area(grid, np.nan_to_num(values))
     parts = ((np.maximum(y, 0), theme.over), (np.minimum(y, 0), theme.under))
     return [
         *(
@@ -639,9 +644,10 @@ def _heads(
 
 
 def _alike(values: Float) -> list[str]:
-    """Return numbers in two digits or so, all with the same decimals; beyond 100 as powers."""
+    """Return numbers in two digits or so, all with the same decimals; beyond 999 as powers."""
     largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
-    form = "z.2f" if largest < 10 else "z.1f" if largest < 100 else "z.0e"  # no -0
+    digits = 2 if largest < 10 else 1 if largest < 100 else 0
+    form = f"z.{digits}f" if largest < 999.5 else "z.0e"  # no -0
     return [f"{value:{form}}".replace("-", MINUS) for value in values.tolist()]
 
 

@@ -13,6 +13,7 @@ from core.arrays import Float
 from core.histories import COLUMNS, LATER, BinHistory, History
 from core.metrics.records import BinTable
 from core.screens.gamma.figures import (
+    CROWDED,
     EXACT,
     MOST_BINS,
     MOST_EPOCHS,
@@ -234,9 +235,10 @@ def _table(grid: HistoryGrid, at: int) -> Table:
     """Return the bins of one epoch; epoch and bin counted as on the page."""
     kind: Kind = "number" if grid.within else "count"
     columns = replace(BIN_COLUMNS[0], kind=kind), *BIN_COLUMNS[1:]
-    values = [getattr(grid, column.key)[at] for column in BIN_COLUMNS[2:]]
+    columns_at = {column.key: getattr(grid, column.key)[at] for column in BIN_COLUMNS[2:]}
+    columns_at["gap"] = np.where(grid.frozen[at], np.nan, grid.gap[at])
     rows = (
-        (grid.epoch[at].item(), b + 1, *(_cell(value[b]) for value in values))
+        (grid.epoch[at].item(), b + 1, *(_cell(value[b]) for value in columns_at.values()))
         for b in range(grid.n_bins)
     )
     return Table(columns, tuple(rows))
@@ -445,8 +447,8 @@ def panels_card(
     return FigureCard(
         key="gamma_bins",
         title="Bin by bin",
-        explanation=f"gap, γ and edges over the epochs, one scale each; right: γ after epoch "
-        f"{grid.moment(place.at)}{subset}",
+        explanation=f"gap, γ and edges over the epochs, one scale each"
+        f"{_at_right(place, f'γ after epoch {grid.moment(place.at)}')}{subset}",
         draw=partial(small_multiples, grid, place, other),
         alt=f"Small panels of {len(place.bins)} bins. Gamma after epoch {grid.moment(place.at)}: "
         f"{ends}.{beside}",
@@ -456,6 +458,11 @@ def panels_card(
             f"changed.{thinning} {_caption(dynamics, place.at)}"
         ),
     )
+
+
+def _at_right(place: PanelChoice, what: str) -> str:
+    """Return what the numbers over the panels are, if there is room to draw them."""
+    return f"; right: {what}" if len(place.bins) <= CROWDED else ""
 
 
 def bins_table(grid: HistoryGrid, at: int) -> Table:
@@ -492,33 +499,43 @@ def correspondence_card(
     none = int((~known).sum())
     image = with_row_noun("image")
     lost = f" The line has gaps where no training {image} fell into the bin: {count(none)} cells."
-    which, figures, table = "C_train of the true class", "2 and 3(d)", _table(grid, place.at)
+    which, figures = "C_train of the true class", "figures 2 and 3(d)"
+    table = _table(grid, place.at)
     says = f"Half of the pairs lie within {middling} points."
+    if more.own:
+        which, figures = f"{which}, in bins of its own", "figure 9"
     if more.top is not None:
-        which, figures = f"{which}; broad: of the answer", "2, 8 and 10"
-        apart = np.abs(grid.train_confidence - more.top)[known]
-        says += f" True class and answer lie within {points(float(np.median(apart)))} points in "
-        says += f"half of the bins, within {points(float(apart.max()))} in all."
+        which, figures = f"{which}; broad: of the answer", "figures 2, 8 and 10 to 14"
+        # Rows and their answers are binned by their own values: a bin may hold only one of both
+        distances = np.abs(grid.train_confidence - more.top)[known & np.isfinite(more.top)]
+        if distances.size:
+            says += f" True class and answer are {_at_most(float(np.median(distances)))} points "
+            says += f"apart in half of the bins and epochs, {_at_most(float(distances.max()))} "
+            says += "in all."
         table = _with(table, Column("train_top", "C_train, answer", "share"), more.top[place.at])
-    elif more.edges is not None:
-        which, figures = f"{which}, in bins of its own, dashed below", "9"
+    if more.edges is not None:
+        which = f"{which}, dashed below"
         off = np.abs(np.stack(more.edges) - np.stack([grid.lower, grid.upper]))
-        if np.isfinite(off).any():
-            says += f" Half of the edges lie within {points(float(np.nanmedian(off)))} points."
+        says += f" Half of the edges lie within {points(float(np.nanmedian(off)))} points."
         labels = ("own_lower", "training from"), ("own_upper", "training to")
         for (key, label), edge in zip(labels, more.edges, strict=True):
             table = _with(table, Column(key, label, "number"), edge[place.at])
     return FigureCard(
         key="gamma_train",
         title="Training and validation confidence",
-        explanation=f"solid: {which}; stars: C_val; dashes: accuracy A_val; "
-        f"right: C_train after epoch {grid.moment(place.at)}",
+        explanation=f"solid: {which}; stars: C_val; dashes: accuracy A_val"
+        + _at_right(place, f"C_train in percent after epoch {grid.moment(place.at)}"),
         draw=partial(correspondence, grid, place, more),
         alt=f"Training and validation confidence of each bin over the epochs. {says}"
         f"{lost if none else ''}",
         table=table.without({"gamma"}),  # losses without any have none
-        caption=f"After {PAPER}, figures {figures}. {says}{lost if none else ''}",
+        caption=f"After {PAPER}, {figures}. {says}{lost if none else ''}",
     )
+
+
+def _at_most(distance: float) -> str:
+    """Return a distance in points, below what they are written to as such."""
+    return "less than 0.01" if distance < 1e-4 else f"at most {points(distance)}"
 
 
 def _with(table: Table, column: Column, values: Float) -> Table:
@@ -545,10 +562,15 @@ def training_bins_cards(
     second = None
     if other is not None and beside is not None:
         second = SecondHistory(HistoryGrid.of(beside[0]), other[1].colour, other[1].dash)
-    more = TrainingBins(top=of_training["train_top"])
-    of_train = grid
+    # Trainings from before answers and edges were recorded have none
+    top, lower, upper = (
+        values if np.isfinite(values).any() else None
+        for values in (of_training[name] for name in ("train_top", "own_lower", "own_upper"))
+    )
+    more, of_train = TrainingBins(top=top), grid
     if own:
-        more = TrainingBins(edges=(of_training["own_lower"], of_training["own_upper"]))
+        edges = (lower, upper) if lower is not None and upper is not None else None
+        more = TrainingBins(edges=edges, own=True)
         of_train = replace(grid, train_confidence=of_training["train_own"])
     compared = correspondence_card(of_train, place, more)
     return tuple(card for card in (errors_card(grid, place, second), compared) if card is not None)
@@ -557,7 +579,11 @@ def training_bins_cards(
 def errors_card(grid: HistoryGrid, place: PanelChoice, other: SecondHistory | None) -> FigureCard:
     """Return E_val, confidence minus accuracy, of each validation bin over the epochs."""
     epoch, gap = grid.moment(place.at), grid.gap[place.at]
-    ends = ", ".join(f"bin {b + 1} {points(float(gap[b]), signed=True)}" for b in place.bins)
+    ends = ", ".join(
+        f"bin {b + 1} {points(float(gap[b]), signed=True)}"
+        for b in place.bins
+        if not grid.frozen[place.at, b]
+    )
     ece = points(mean_gap(grid, place.at))
     beside = "" if other is None else " The coloured dashes are the training compared with."
     return FigureCard(
@@ -569,8 +595,9 @@ def errors_card(grid: HistoryGrid, place: PanelChoice, other: SecondHistory | No
         alt=f"Calibration error E_val and edges of {grid.n_bins} bins over the epochs, with a line "
         f"at zero. Points after epoch {epoch}: {ends}.{beside}",
         table=_table(grid, place.at).without({"gamma"}),
-        caption=f"After {PAPER}, figures 1(b) and 7. After epoch {epoch} the bins are off by {ece} "
-        f"points on average.{beside}",
+        caption=f"After {PAPER}, figures 1(b) and 7. Filled: over-confident above the dashed zero, "
+        "under-confident below it; underlined in grey: epochs in which a bin holds no answers. "
+        f"After epoch {epoch} the bins are off by {ece} points on average.{beside}",
     )
 
 

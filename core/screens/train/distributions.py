@@ -72,7 +72,7 @@ def learned_card(parts: Parts) -> FigureCard:
         y={"rangemode": "tozero", "tickformat": ".0%"},
         hover="logit %{x:.2f}: %{y:.1%}",
     ).card(
-        "learned",
+        LEARNED,
         "Largest logit by learned epoch",
         "validation, at the end",
         (Column("logit", "largest logit", "number"), Column("share", "share", "share")),

@@ -188,9 +188,9 @@ PARTS = (
             {"val_ece": "equal width", "val_ece_em": EQUAL_MASS}, f"As {_GHOSH}"),
     Measure("ece_test", "ECE, test set", "15 bins; nothing is chosen by it", "share",
             {"test_ece": "equal width", "test_ece_em": EQUAL_MASS}, f"As {_GHOSH}"),
-    Measure("logit_norm", "Norm of the logits", "mean over rows", "number",
+    Measure("logit_norm", "Norm of the logits", "training and validation, mean over rows", "number",
             {"val_logit_norm": VALIDATION, "train_logit_norm": TRAINING},
-            f"Beside {_MUKHOTI} 3(h)"),
+            f"Beside {_MUKHOTI} 3(h); of training images while the weights still change"),
 )  # fmt: skip
 MORE = (
     Measure("norm", "Weight norm of the last layer", "", "number", {"last_layer_norm": ""},

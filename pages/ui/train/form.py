@@ -292,15 +292,15 @@ def draw(jobs: LocalJobs) -> None:
 def _standing() -> str:
     """Return what the first fold holds, so that a first training can leave it folded."""
     epochs, loss = value("epochs"), str(value("loss"))
-    seeds = (value("seeds") or "").strip()
+    typed = (value("seeds") or "").strip()
     entry, preset = LOSSES[loss], LOSSES[loss].presets.get(preset_of(loss))
     words = [
-        f"{entry.parameters[name].label} {_setting(entry.parameters[name], value)}"
-        for name, value in loss_settings(loss).items()
+        f"{entry.parameters[name].label} {_setting(entry.parameters[name], entered)}"
+        for name, entered in loss_settings(loss).items()
     ]
     settings = [f"preset “{preset.label}”"] if preset else words
     length = f"{count(epochs)} epoch{'s' * (epochs != 1)}"
-    named = f"seed{'s' * (',' in seeds)} {seeds}" if seeds else "no seed"
+    named = f"seed{'s' * (',' in typed)} {typed}" if typed else "no seed"
     return f"{length}, {named}. {', '.join([entry.label, *settings])}."
 
 

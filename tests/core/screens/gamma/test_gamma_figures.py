@@ -178,6 +178,14 @@ def test_panels_stand_side_by_side_on_one_scale():
     assert heads == ["<b>1</b>", "1.00", "<b>2</b>", "−0.25"]
 
 
+@pytest.mark.parametrize(
+    ("gamma", "text"), [(99.5, "99.5"), (100.0, "100"), (999.0, "999"), (1000.0, "1e+03")]
+)
+def test_only_numbers_of_four_digits_are_written_as_powers(gamma, text):
+    figure = small_multiples(table([[gamma]]), PanelChoice((0,), 0, 0), None, LIGHT)
+    assert figure.layout.annotations[1].text == text
+
+
 def test_the_chosen_epoch_is_a_line_in_every_panel():
     figure = small_multiples(table(np.ones((5, 2))), PanelChoice((0, 1), 2, 0), None, LIGHT)
     lines = [shape.x0 for shape in figure.layout.shapes if shape.type == "line"]
@@ -247,6 +255,7 @@ def test_answers_lie_under_the_true_class_and_own_bins_over_those_of_validation(
     both = correspondence(rows, place, TrainingBins(top=np.array([[0.625], [0.875]])), LIGHT)
     assert [line.name for line in both.data[:2]] == ["C_train, answer", "C_train"]
     np.testing.assert_allclose(both.data[0].y, np.float32([0.625, 0.875, np.nan]))
+    assert both.layout.annotations[1].text == "75.0"  # percent, as on the axis
     edges = np.array([[0.25], [0.125]]), np.array([[0.75], [0.5]])
     validation, lower, upper = drawn(
         correspondence(rows, place, TrainingBins(edges=edges), LIGHT), "y2"

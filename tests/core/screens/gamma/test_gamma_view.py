@@ -330,35 +330,93 @@ def test_a_file_of_updates_every_second_epoch_is_read_as_it_was():
     assert HistoryGrid.of(again).epoch.tolist() == [2, 4]
 
 
+def of_bins(parts, without=()):
+    """An epoch of 15 validation bins that hold the same; `without` names what is left out."""
+    values = {f"val_bins.{b}.{name}": parts[name] for name in parts for b in range(15)}
+    for name in without:
+        del values[name]
+    return History(np.zeros(len(values), np.int64), tuple(values), np.array([*values.values()]))
+
+
+BINS = {"lower": 0.0, "upper": 1.0, "count": 4.0, "confidence": 0.75, "accuracy": 0.5}
+
+
 def test_bins_of_a_loss_without_gammas_are_drawn_without_them():
-    parts = {"lower": 0.0, "upper": 1.0, "count": 4.0, "confidence": 0.75, "accuracy": 0.5}
+    parts, of = BINS, of_bins
     of_training = {"train": 0.625, "train_top": 0.75, "train_own": 0.5}
     edges = {"own_lower": 0.25, "own_upper": 0.75}
-
-    def of(parts):
-        names = [f"val_bins.{b}.{name}" for name in parts for b in range(15)]
-        values = [value for value in parts.values() for _ in range(15)]
-        return History(np.zeros(len(names), np.int64), tuple(names), np.array(values))
-
     errors, card = training_bins_cards(of(parts | of_training | edges), own=False)
     assert "bin 1 +25.0, bin 2 +25.0" in errors.alt
     assert "off by 25.0 points on average" in errors.caption
     assert errors.table.rows[14][:8] == (1, 15, 0.0, 1.0, 4, 0.75, 0.5, 0.25)
     assert "Half of the pairs lie within 12.5 points" in card.alt
-    assert "within 12.5 points in half of the bins, within 12.5 in all" in card.alt
+    assert (
+        "True class and answer are at most 12.5 points apart in half of the bins and epochs, "
+        "at most 12.5 in all"
+    ) in card.alt
     assert "gamma" not in [column.key for column in card.table.columns]
     assert card.table.rows[14] == (1, 15, 0.0, 1.0, 4, 0.75, 0.5, 0.25, 0.625, 0.75)
     assert len(card.draw(LIGHT).data) == 4
 
     _, card = training_bins_cards(of(parts | of_training | edges), own=True)
     assert "Half of the edges lie within 25.0 points" in card.alt
+    assert "in bins of its own, dashed below" in card.explanation
+    assert "Ghosh et al. 2022, figure 9." in card.caption
     assert card.table.rows[0][8:] == (0.5, 0.25, 0.75)
     older = training_bins_cards(of(parts | of_training), own=True)[1]
     assert "edges" not in older.alt  # trainings from before they were kept
-    assert len(older.draw(LIGHT).data) == 6
+    assert "in bins of its own; stars" in older.explanation
+    assert older.table.columns[-1].key == "train_confidence"
+    assert len(older.draw(LIGHT).data) == 3
+    oldest = training_bins_cards(of(parts | {"train": 0.625}), own=False)[1]
+    assert "answer" not in oldest.explanation
+    assert oldest.table.columns[-1].key == "train_confidence"
+    assert len(oldest.draw(LIGHT).data) == 3
     cards = training_bins_cards(of(parts), own=False)  # none of the rows that were trained on
     assert [card.key for card in cards] == ["bin_errors"]
     assert training_bins_cards(of({}), own=False) == ()
+
+
+def test_a_bin_of_true_classes_without_answers_is_left_out_of_their_distance():
+    of_training = BINS | {"train": 0.625, "train_top": 0.75}
+    said = training_bins_cards(of_bins(of_training, ["val_bins.3.train_top"]), own=False)[1].alt
+    assert "at most 12.5 points apart in half of the bins and epochs, at most 12.5 in all" in said
+    # The only bin that holds answers holds no true class
+    lost = [f"val_bins.{b}.train_top" for b in range(1, 15)] + ["val_bins.0.train"]
+    said = training_bins_cards(of_bins(of_training, lost), own=False)[1].alt
+    assert "True class and answer" not in said
+    near = training_bins_cards(of_bins(BINS | {"train": 0.75, "train_top": 0.75 + 1e-6}), own=False)
+    assert "less than 0.01 points apart in half of the bins and epochs, less" in near[1].alt
+
+
+def test_a_bin_without_answers_has_no_calibration_error():
+    lost = [f"val_bins.2.{name}" for name in ("confidence", "accuracy")]
+    history = of_bins(BINS, lost)
+    count = np.array(history.metric) == "val_bins.2.count"
+    history = History(history.epoch, history.metric, np.where(count, 0.0, history.value))
+    (errors,) = training_bins_cards(history, own=False)
+    assert "bin 2 +25.0, bin 4 +25.0" in errors.alt
+    assert [row[7] for row in errors.table.rows[1:4]] == [0.25, None, 0.25]
+    figure = errors.draw(LIGHT)
+    assert [note.text for note in figure.layout.annotations][2:6] == [
+        "<b>2</b>", "25.0", "<b>3</b>", "<b>4</b>"
+    ]  # fmt: skip
+    # One epoch a bin, each with a break after it
+    assert np.isnan(figure.data[2].y[4])
+    assert figure.data[2].y[6] == 25.0
+    assert not np.isnan(figure.data[0].y).any()
+    assert "underlined in grey" in errors.caption
+
+
+def test_numbers_are_announced_only_where_they_are_drawn():
+    shape = 1, 30
+    crowd = dynamics(grid(np.ones(shape), np.zeros(shape), train=np.full(shape, 0.5)))
+    for at, announced in ((0, True), (4, True), (1, False)):  # 4 is one of the even choice
+        view = gamma_view(crowd, 0, at, TECHNICAL)
+        for card in (view.panels, view.correspondence):
+            texts = [note.text for note in card.draw(LIGHT).layout.annotations]
+            assert any("<b>" not in text for text in texts) == announced
+            assert ("right: " in card.explanation) == announced
 
 
 def test_thinned_maps_say_so():
