@@ -258,8 +258,9 @@ def settings() -> tuple[PublishedSetting, ...]:
         return tuple(PublishedSetting(**line) for line in csv.DictReader(lines))
 
 
-def n_seeds(row: PublishedNumber) -> int:
-    """Return how many seeds a paper averages a number over; 1 where it does not say."""
+def seeds_of(row: PublishedNumber) -> range:
+    """Return the seeds of a number: as many as a paper averages over, 1 where it does not say."""
+    first = 1 if row.paper == "fcl2024" else 0  # "random seeds set to 1", section 5
     table = f"table {row.table}"
     for setting in settings():
         of_row = setting.paper == row.paper and all(
@@ -269,8 +270,8 @@ def n_seeds(row: PublishedNumber) -> int:
         stated = setting.setting == "seeds" and setting.value.isdecimal()
         # Stated of one table, it holds for no other
         if of_row and stated and ("table" not in setting.source or setting.source.endswith(table)):
-            return int(setting.value)
-    return 1
+            return range(first, first + int(setting.value))
+    return range(first, first + 1)
 
 
 @cache

@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -50,6 +51,7 @@ class Table(NamedTuple):
         for key, own in self.rows.items():
             left = kept.get(key, [*own, self.drafts.get(key, "")])[len(own) :]
             cells = [f"`{key}`", *own, *left, *[""] * len(heads)][: len(heads)]
+            cells = [re.sub(r"(?<!\\)\|", r"\\|", cell) for cell in cells]
             lines.append("|" + "".join(f" {cell} |" if cell else "  |" for cell in cells))
         return "\n".join(lines) + "\n"
 
@@ -145,6 +147,8 @@ def written(text: str) -> str:
         for key, metric in METRICS.items()
     ]
     places = [found.span() for found in entries.values()]
+    if any(end != start for (_, end), (start, _) in pairwise(places)):
+        raise ValueError("Something other than metrics stands between their entries")
     return text[: places[0][0]] + "".join(blocks) + text[places[-1][1] :]
 
 

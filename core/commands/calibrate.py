@@ -23,6 +23,7 @@ from core.commands.shared import (
 from core.configs import OTHER_NAMES, SEARCHES
 from core.disk import JsonError, parse_json
 from core.errors import Refused, UsageError
+from core.predictions import Task
 from core.published import PAPERS, Protocol, published
 
 if TYPE_CHECKING:
@@ -109,6 +110,9 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     result = with_votes(arguments, result, test)
     fit_on = arguments.fit or fit_default(list(result.splits), test)
     rows = parts(result.splits, fit_on, test, share=arguments.share, seed=arguments.seed)
+    if by and rows.test.task is Task.TOP_LABEL:
+        what = f"{arguments.file.name} states confidences, and papers fit scores of every class"
+        raise UsageError("SETTING", what, "leave out --by, or give the scores of every class")
     judged = {NONE: judge(rows.test, None, objective)}
     methods = (
         methods or [*of_paper] or list(default_methods(rows.test.task, judged[NONE].compared.audit))

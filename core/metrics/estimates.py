@@ -42,7 +42,6 @@ BASIC = "basic bootstrap, lowered by the noise floor"
 BASIC_GAP = f"{BASIC}, reaching the signed gap's interval"
 FEWEST = 5  # rows of either outcome that each bin should lead to expect, by simulation
 ROWS_DRAWN = 2_000_000  # by all resamples of the classwise ECE; more rows, fewer resamples
-PERCENTILE = "percentile bootstrap"
 FEW_ERRORS = "percentile bootstrap, upper end at least the gamma bound of weighted errors"
 UNBOUNDED = "every claim is 1: nothing bounds the loss of an error that was not seen"
 HULL_OF_GROUPS = f"hull of Student's interval by analysis of variance and {FEW_ERRORS}"

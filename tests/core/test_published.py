@@ -22,9 +22,9 @@ from core.published import (
     auroc_rows,
     compared,
     definition,
-    n_seeds,
     published,
     rows,
+    seeds_of,
     settings,
 )
 from core.published import MODELS as PAPER_MODELS
@@ -313,7 +313,8 @@ def test_a_table_has_as_many_seeds_as_its_paper_says():
     for (paper, table), n in tables.items():
         rows = published(paper=paper, table=table)
         assert rows
-        assert {n_seeds(row) for row in rows} == {n}
+        assert {len(seeds_of(row)) for row in rows} == {n}
+    assert seeds_of(published(paper="fcl2024")[0]) == range(1, 2)
 
 
 def test_there_are_254_hyperparameters_of_known_papers():

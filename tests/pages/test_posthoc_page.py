@@ -156,6 +156,8 @@ def test_choices_live_in_the_link(page):
         ({"by": "grid"}, "nll", "grid"),
         ({"search": "paper"}, "nll", "komisarenko"),  # older links
         ({"search": "mukhoti", "objective": "ada_ece"}, "ada_ece", "mukhoti"),
+        ({"search": "mukhoti"}, "nll", "mukhoti"),
+        ({"search": "komisarenko", "objective": "ece_em"}, "ece_em", "komisarenko"),
         ({"by": "fcl2024", "objective": "nll"}, "ece", "mukhoti"),  # it has no other
         ({"by": "x"}, "nll", "exact"),
     ],

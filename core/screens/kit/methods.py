@@ -21,6 +21,10 @@ BY: Final = {
     "brier": "Brier score",
 }
 GRIDS: Final = {"komisarenko": "T = 0.01, 0.02, …, 5.00", "mukhoti": "T = 0.1, 0.2, …, 10.0"}
+ELSEWHERE: Final = {  # than where a paper states its grid, by what temperatures are chosen by
+    ("adafocal2022", ("ece",)): "tables 5, 6 and 8",
+    ("adafocal2022", ()): "appendix E",
+}
 TAKEN: Final = {  # what a paper does not state
     "fcl2024": " It states the step of T alone: range and bins are those of Mukhoti et al. 2020."
 }
@@ -33,6 +37,8 @@ def fitted_as(paper: str, protocols: Mapping[str, Sequence[Protocol]]) -> str:
         for setting in settings()
         if (setting.paper, setting.setting) == (paper, "temperature_grid")
     )
+    chosen_by = tuple(dict.fromkeys(of.objective for of in protocols.get("ts", ())))
+    source = ELSEWHERE.get((paper, chosen_by), source)
     parts = []
     for method, several in protocols.items():
         by = " or ".join(dict.fromkeys(BY[protocol.objective] for protocol in several))
@@ -40,7 +46,7 @@ def fitted_as(paper: str, protocols: Mapping[str, Sequence[Protocol]]) -> str:
         words = {
             "ts": f", {grid}, by {by}",
             "focal_ts": f", {grid}, nine γ, by {by}",
-            "ets": f" by {by}, as in its released code",
+            "ets": f" by {by}, as in the code of Zhang et al. 2020",
         }
         parts.append(f"{IN_SENTENCE[method]}{words.get(method, '')}")
     return f"As in {PAPERS[paper]}, {source}: {'; '.join(parts)}.{TAKEN.get(paper, '')}"

@@ -48,8 +48,8 @@ def recipe(config: JsonObject | None) -> tuple[str, int] | None:
     # Wherever word vectors and BERT lie; but vectors that are drawn are others
     text = training.text
     text = replace(text, embeddings=text.embeddings and GLOVE, bert=text.bert and BERT_BASE)
-    # With statistics of the whole batch several devices do what one does
-    devices = 1 if training.sync_batch_norm else training.devices
+    # With statistics of the whole batch, or without any, several devices do what one does
+    devices = 1 if training.sync_batch_norm or training.of_texts else training.devices
     plain = replace(
         training, devices=devices, sync_batch_norm=False, seed=0, preset=None, device="auto",
         deterministic=False, compile="auto", test_curves=False, text=text,

@@ -233,8 +233,10 @@ def checked(
 ) -> tuple[tuple[Notice, ...], Refused | None]:
     """Return what must be said of two parts, and why they cannot be told apart, if so."""
     try:
-        shifted = study.is_shifted(outside.split) or study.is_shifted(name)
         owner = inside.owner
+        shifted = study.is_shifted(outside.split) or (
+            outside.owner.id != owner.id and study.is_shifted(outside.owner.name)
+        )
         parts = {
             split: SplitSource(owner, split).rows
             for split in owner.splits

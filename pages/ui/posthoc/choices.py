@@ -7,6 +7,7 @@ import streamlit as st
 from core import defaults
 from core.calibrators import CALIBRATORS
 from core.calibrators.protocols import PROTOCOLS
+from core.configs import OTHER_NAMES
 from core.predictions import Task
 from core.published import PAPERS, Protocol, published
 from core.screens.kit import row_noun
@@ -28,11 +29,6 @@ from pages.ui.controls import SPLIT_NAMES
 
 # Searches of one's own, and papers that set more than that
 BY = {search: PROTOCOLS[search].label for search in ("exact", "grid", "line")} | PAPERS
-SEARCHED = {  # in older links
-    "komisarenko": "komisarenko2024",
-    "paper": "komisarenko2024",
-    "mukhoti": "mukhoti2020iclr",
-}
 
 
 def rows(run: cache.Run, test: str) -> RowChoice:
@@ -65,20 +61,21 @@ def fit_settings(task: Task) -> tuple[Protocol, str]:
     """
     if state.plain() or task is Task.TOP_LABEL:
         return Protocol(), ""
-    if older := st.query_params.pop("search", ""):  # the objective stood alone then
-        st.query_params["by"] = SEARCHED.get(older, older)
-        st.query_params.setdefault("objective", "nll")
+    if older := st.query_params.pop("search", ""):  # of older links
+        st.query_params["by"] = OTHER_NAMES.get(older, older)
     with st.popover("Fit settings", key="fit.settings"):
         # A link that names another paper than before sets all that it does not name
         linked = st.query_params.get("by")
         if linked in PAPERS and linked != st.session_state.get("set.by"):
             for name in ("objective", "methods"):
                 st.session_state.pop(f"set.{name}", None)
-        by, key = state.choice("by", list(BY), "exact"), state.widget_key("by")
+        # Those of the papers with an objective of one's own come by a link alone
+        offered = BY | ({linked: PROTOCOLS[linked].label} if linked in PROTOCOLS else {})
+        by, key = state.choice("by", list(offered), "exact"), state.widget_key("by")
         st.selectbox(
             "Search",
-            list(BY),
-            format_func=BY.__getitem__,
+            list(offered),
+            format_func=offered.__getitem__,
             key=key,
             on_change=_take_by,
             args=(key,),

@@ -12,7 +12,7 @@ from core.jobs.local import LocalJobs
 from core.jobs.records import Job
 from core.jobs.slurm.request import SlurmRequest
 from core.models.catalogue import MODELS
-from core.published import PAPERS, PublishedNumber, n_seeds, published
+from core.published import PAPERS, PublishedNumber, published, seeds_of
 from core.reports.compare import latex_table
 from core.screens.published.lines import Filters, numbers
 from core.screens.published.reproduced import fitted_as, place_of, recipe, reproduced_table
@@ -99,9 +99,10 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
     jobs = open_jobs()
     jobs.tick()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        n = max(map(n_seeds, rows), default=1)  # another table begins with its own
-        printed_seeds = ", ".join(map(str, range(n)))
-        text = st.text_input("Seeds", printed_seeds, key=f"published.seeds.{n}", width=140)
+        of_paper = max(map(seeds_of, rows), key=len, default=range(1))
+        printed_seeds = ", ".join(map(str, of_paper))  # another table begins with its own
+        key = f"published.seeds.{of_paper[-1]}"
+        text = st.text_input("Seeds", printed_seeds, key=key, width=140)
         network = st.selectbox(
             "Network",
             [PRINTED, *MODELS],

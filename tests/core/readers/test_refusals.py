@@ -89,6 +89,7 @@ def labels_of(name: str) -> FileBytes | None:
 def test_a_valid_file_of_each_form_holds_what_was_written(name: str) -> None:
     source = FileBytes.of_bytes(name, VALID[name])
     found = read_source(source, labels_of(name), ReadOptions())
+    assert found.splits
     for ready in found.splits.values():
         read = ready.predictions()
         np.testing.assert_array_equal(read.scores.argmax(axis=1), few_z.argmax(axis=1))

@@ -252,8 +252,17 @@ def test_a_sweep_meets_every_seed_and_names_its_values():
 @pytest.mark.parametrize(
     ("optimiser", "setting", "what"),
     [
-        ("adam", "momentum", "is a setting of SGD, and these go by Adam"),
-        ("sgd", "vectors_lr", "is a setting of trainings of texts by Adagrad, and these go by SGD"),
+        ("adam", "momentum", "is a setting of SGD, and these are of images, by Adam"),
+        (
+            "sgd",
+            "vectors_lr",
+            "is a setting of trainings of texts by Adagrad, and these are",
+        ),
+        (
+            "adagrad",
+            "vectors_lr",
+            "is a setting of trainings of texts by Adagrad, and these are",
+        ),
     ],
 )
 def test_a_setting_that_the_optimiser_does_not_read_is_not_swept(optimiser, setting, what):

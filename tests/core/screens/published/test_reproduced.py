@@ -103,8 +103,11 @@ def test_how_a_table_is_fitted_is_said():
         f"focal temperature scaling, {fine}, nine γ, by ECE of equal mass or NLL."
     )
     assert fitted_as(published(paper="adafocal2022", table="3")).endswith(
-        "As in Ghosh et al. 2022, section 6: ensemble temperature scaling by Brier score, as in "
-        "its released code."
+        "As in Ghosh et al. 2022, appendix E: ensemble temperature scaling by Brier score, as in "
+        "the code of Zhang et al. 2020."
+    )
+    assert "Ghosh et al. 2022, tables 5, 6 and 8: temperature scaling, T = 0.1, 0.2, …" in (
+        fitted_as(published(paper="adafocal2022", table="5"))
     )
     assert fitted_as(published(paper="mukhoti2020iclr", table="3")) == ""
 
