@@ -149,8 +149,8 @@ def trainings(
         if not reads.get(setting, True):
             label = fields_of(OptimizerConfig)["name"].choices[base.optimizer.name]
             of = "trainings of texts by Adagrad" if setting == "vectors_lr" else "SGD"
-            own = f"are of {'texts' if base.of_texts else 'images'}, by {label}"
-            text = f"{key} is a setting of {of}, and these {own}"
+            these = f"are of {'texts' if base.of_texts else 'images'}, by {label}"
+            text = f"{key} is a setting of {of}, and these {these}"
             raise UsageError("SETTING", text, "leave it out")
     losses = [base.loss, *({"name": other} for other in dict.fromkeys(others))]
     of_all = {key: v for key, v in (values or {}).items() if key.startswith("optimizer.")}
