@@ -713,7 +713,8 @@ def test_the_bins_of_a_training_are_drawn_once(page, keep, monkeypatch):
     test = fine(page(job="mine"))
     for title in ("Calibration error by bin", "Largest logit by learned epoch"):
         assert title in html(test)
-    assert "the paper's are training rows" in unescape(html(test))
+    for text in ("underlined in grey", "10 to 14", "the paper's are training rows"):
+        assert text in unescape(html(test))
     test.selectbox(key="widget.trained").set_value("own").run()
     assert built == [False, True]
     assert "in bins of its own" in html(fine(test))

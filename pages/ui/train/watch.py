@@ -202,6 +202,7 @@ def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
                         width=300,
                     )
                 widgets.figure(card)
+                widgets.caption(card.caption)
         if learned is None and job.run:
             learned = _learned(job.run)
         if learned is not None:
