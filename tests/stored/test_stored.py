@@ -331,9 +331,12 @@ def test_a_calibrator_is_applied_by_the_command(run, tmp_path):
 
 RENAMED = {"paper": "komisarenko"}  # a search, since the grids of both papers are offered
 KEYS = {
-    **{"widget.test": "widget.split", "set.test": "set.split"},  # one header for all of Audit
+    "widget.test": "widget.split",
+    "set.test": "set.split",  # one header for all of Audit
     # one choice of searches and papers
-    **{"search": "by", "widget.search": "widget.by", "set.search": "set.by"},
+    "search": "by",
+    "widget.search": "widget.by",
+    "set.search": "set.by",
 }
 
 
