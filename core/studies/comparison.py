@@ -8,6 +8,7 @@ import numpy as np
 
 from core.arrays import Float, Int
 from core.defaults import ACTS_AT
+from core.errors import UsageError
 from core.fields import JsonObject
 from core.metrics.clinical import net_benefit
 from core.metrics.comparison import Compared, Comparison, Leader, compare_all, compared
@@ -18,6 +19,7 @@ from core.ood.intervals import auroc_difference
 from core.predictions import Predictions, Task
 from core.progress import stage
 from core.studies.reliability import Source, loaded
+from core.training.config import from_json
 
 
 @dataclass(frozen=True)
@@ -194,32 +196,35 @@ def of_sources(sources: Sequence[Source]) -> list[Compared]:
 
 
 SEEDS = ("seed", "split_seed")
-NO_SETTING = ("name", "data_root", "device", "devices", "kind", "slots", *SEEDS)
 Setting = float | str
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A run's seed, and every other setting that may move its numbers, by dotted name."""
+    """Every setting of a run but seeds that may move its numbers, by dotted name."""
 
-    seed: int | None
     values: Mapping[str, Setting]
 
 
 def settings(config: JsonObject | None) -> Trained | None:
-    """Return the settings in a training's config; None for a run that was not trained here."""
-    if not config or "loss" not in config:
+    """Return the settings in a training's config that may move its numbers.
+
+    None for what is no config of a training, or one of another version.
+    """
+    try:
+        training = from_json(config)
+    except UsageError:
         return None
-    seed = config.get("seed")
-    return Trained(seed if isinstance(seed, int) else None, dict(_flat(config)))
+    values = training.canonical().to_json()
+    for key in ("name", *SEEDS):
+        del values[key]
+    return Trained(dict(_flat(values)))
 
 
 def _flat(config: Mapping[str, object], above: str = "") -> list[tuple[str, Setting]]:
     """Return the plain values of nested JSON; those that are null are left out."""
     found: list[tuple[str, Setting]] = []
     for key, value in config.items():
-        if above == "" and key in NO_SETTING:
-            continue
         if isinstance(value, dict):
             found += _flat(value, f"{above}{key}.")
         elif isinstance(value, int | float) and not isinstance(value, bool):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Final
 
@@ -365,6 +365,20 @@ class TrainConfig:
     def to_json(self) -> JsonObject:
         """Return plain JSON; `from_json` gives an equal config back."""
         return codec.to_json(self)
+
+    def canonical(self) -> "TrainConfig":
+        """Return the config of every training of the same mathematics and seeds.
+
+        Several devices compute what one does where batch norm sees a batch's rows on all of them
+        (`sync_batch_norm`), or for texts, whose networks have none; else each normalises by its
+        own rows.
+        """
+        return replace(
+            self, name="", data_root=None, device="auto", sync_batch_norm=False, preset=None,
+            devices=1 if self.sync_batch_norm or self.of_texts else self.devices,
+            deterministic=False, compile="auto", test_curves=False, checkpoint_every=1,
+            changed_files=False,
+        )  # fmt: skip
 
     @property
     def digest(self) -> str:

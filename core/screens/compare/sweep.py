@@ -104,7 +104,10 @@ def sweep_card(
         values = tuple(v for i in group if (v := _value(runs[i], metric)) is not None)
         if recipe is None or setting not in recipe.values or not values:
             continue
-        rest = tuple(sorted(item for item in recipe.values.items() if item[0] != setting))
+        kept = [name for name in recipe.values if name != setting]
+        if setting == "loss.name":  # a loss brings settings of its own
+            kept = [name for name in kept if not name.startswith("loss.")]
+        rest = tuple(sorted((name, recipe.values[name]) for name in kept))
         over_seeds = summary(values)
         firsts.setdefault(rest, names[group[0]].name)
         ids = [names[i].id for i in group]

@@ -48,13 +48,7 @@ def recipe(config: JsonObject | None) -> tuple[str, int] | None:
     # Wherever word vectors and BERT lie; but vectors that are drawn are others
     text = training.text
     text = replace(text, embeddings=text.embeddings and GLOVE, bert=text.bert and BERT_BASE)
-    # With statistics of the whole batch, or without any, several devices do what one does
-    devices = 1 if training.sync_batch_norm or training.of_texts else training.devices
-    plain = replace(
-        training, devices=devices, sync_batch_norm=False, seed=0, preset=None, device="auto",
-        deterministic=False, compile="auto", test_curves=False, text=text,
-    )  # fmt: skip
-    return plain.digest, training.seed
+    return replace(training.canonical(), seed=0, text=text).digest, training.seed
 
 
 def repetitions(

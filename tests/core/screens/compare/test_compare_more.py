@@ -17,6 +17,7 @@ from core.screens.compare.view import disagreement_view
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.run_marks import marks
 from core.studies.comparison import Answers, disagreements, seed_groups, settings, summary, varied
+from core.training.config import from_json
 
 PAIRS = ((1.0, 32), (2.0, 32), (1.0, 64), (2.0, 64))  # gamma and batch size
 RECIPES = ((1.0, 0), (1.0, 1), (2.0, 0), (2.0, 1), (3.0, 0))  # gamma and seed
@@ -24,7 +25,8 @@ RECIPES = ((1.0, 0), (1.0, 1), (2.0, 0), (2.0, 1), (3.0, 0))  # gamma and seed
 
 def config(gamma, seed):
     loss = {"name": "focal", "gamma": gamma}
-    return {"name": f"run {seed}", "loss": loss, "epochs": 3, "seed": seed, "clip_norm": None}
+    given = {"data": "digits", "model": "small_cnn", "loss": loss}
+    return {"name": f"run {seed}", **given, "seed": seed}
 
 
 TRAINED = [settings(config(*recipe)) for recipe in RECIPES]
@@ -54,10 +56,26 @@ def test_runs_that_differ_in_their_seed_alone_are_a_group():
     other_split = settings(config(*RECIPES[0]) | {"split_seed": 9})
     assert seed_groups([TRAINED[0], other_split]) == ((0, 1),)
     assert varied(TRAINED) == ("loss.gamma",)
-    assert varied([TRAINED[0], settings(config(1.0, 0) | {"patience": 3})]) == ()
-    assert settings({"model": "x"}) is None
+    cross_entropy = settings(config(1.0, 0) | {"loss": {"name": "ce"}})
+    assert varied([TRAINED[0], cross_entropy]) == ("loss.name",)  # one of them has a gamma
+    assert settings(None) is settings({"model": "x"}) is None
     assert (summary([1.0, 2.0, 6.0]).mean, summary([1.0, 3.0]).spread) == (3.0, 2**0.5)
     assert summary([1.0]).spread is None
+
+
+def test_how_a_run_was_computed_is_no_setting_but_batch_norm_by_device_is():
+    """Each of two devices normalises by its own half of a batch, unless statistics are shared."""
+    elsewhere = {
+        "data_root": "/data", "device": "cpu", "deterministic": True, "compile": "on",
+        "checkpoint_every": 9, "test_curves": True, "preset": "cifar",
+    }  # fmt: skip
+    same = {**from_json(config(1.0, 0)).to_json(), **elsewhere}
+    synced, halves = ({"devices": 2, "sync_batch_norm": shared} for shared in (True, False))
+    runs = [settings(config(1.0, 1) | change) for change in (same, synced, halves)]
+    assert seed_groups([TRAINED[0], *runs]) == ((0, 1, 2), (3,))
+    assert varied([TRAINED[0], *runs]) == ("devices",)
+    texts = config(1.0, 0) | {"data": "sst2", "model": "text_cnn"}
+    assert settings(texts) == settings(texts | {"devices": 2})
 
 
 def test_a_sweep_draws_means_over_seeds_and_their_spread(runs):
