@@ -299,7 +299,7 @@ def auroc_rows(
     Parameters
     ----------
     setting : PaperSetting or None
-        From `core.losses.papers.subject`.
+        From `core.losses.catalogue.subject`.
     ood_dataset : str
         ``svhn`` or ``cifar10c``; images that Candor corrupted have no counterpart.
     corruption, severity : str, int

@@ -18,8 +18,8 @@ from core.codes import NoticeCode, RefusalCode
 from core.datasets.catalogue import DATASETS, TEXT_DATA
 from core.fields import REQUIRED, declared
 from core.inference.config import EvaluationConfig
+from core.jobs.records import SlurmRequest
 from core.jobs.slurm.launcher import SlurmLauncher
-from core.jobs.slurm.request import SlurmRequest
 from core.losses.catalogue import LOSSES
 from core.metrics import METRICS
 from core.metrics.records import Metric

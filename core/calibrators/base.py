@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Float, Int, log_softmax
-from core.calibrators.weighing import check_choice, counted, objective_of
+from core.calibrators.margins import check_choice, counted, objective_of
 from core.errors import AuditError, Refused
 from core.predictions import Task
 

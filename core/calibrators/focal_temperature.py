@@ -8,7 +8,7 @@ import numpy.typing as npt
 from core.arrays import Float, Int, log_softmax
 from core.calibrators.base import Calibrator, FitDetails, Words
 from core.calibrators.focal_map import log_focal_map
-from core.calibrators.margins import LogitMargins, confidence_of, samples, scores
+from core.calibrators.margins import OBJECTIVES, LogitMargins, confidence_of, samples, scores
 from core.calibrators.search import (
     SearchPoint,
     best_on_grid,
@@ -26,7 +26,6 @@ from core.calibrators.temperature import (
     lies_within,
     nll_temperature,
 )
-from core.calibrators.weighing import OBJECTIVES
 from core.configs import OTHER_NAMES, SEARCHES
 
 PAPER_GAMMAS = (-0.5, -0.25, 0.05, 0.25, 0.37, 0.5, 0.75, 1.0, 5.0)

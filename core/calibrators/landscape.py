@@ -7,9 +7,8 @@ import numpy.typing as npt
 
 from core.arrays import Float, Int
 from core.calibrators.base import as_columns, checked_labels
-from core.calibrators.margins import LogitMargins
+from core.calibrators.margins import OBJECTIVES, LogitMargins, check_choice, counted
 from core.calibrators.search import SearchPoint, best_of_each, scan
-from core.calibrators.weighing import OBJECTIVES, check_choice, counted
 from core.errors import UsageError
 
 GAMMAS = tuple(k / 4 for k in range(-3, 21))  # -0.75 .. 5

@@ -1,9 +1,12 @@
-"""The best (gamma, temperature) on a grid or between; finds what trying all would; numpy, scipy.
+"""The best (gamma, temperature) on a grid or between, and smooth convex fits; numpy, scipy.
 
 ECE over any bins is at least |mean confidence - accuracy|, less the rows that no bin holds, and
 the mean confidence falls as the temperature rises. So whole stretches of temperatures cannot
 hold the optimum and are skipped. Without the focal map it falls for every row, which proves the
 bound; with it a slack is left. Means and shares are by weight, where rows have weights.
+
+One search stands for both methods in a call, so that a ranking of the two compares the methods and
+not the grids they were given.
 """
 
 import heapq
@@ -14,8 +17,93 @@ import numpy as np
 from scipy.optimize import minimize
 
 from core.arrays import Float
-from core.calibrators.margins import LogitMargins, scores
-from core.calibrators.weighing import ERRORS
+from core.calibrators.margins import ERRORS, LogitMargins, scores
+from core.configs import SEARCHES
+
+_FINE = "T = 0.01, 0.02, …, 5.00"
+_NINE = "γ = −0.5, −0.25, 0.05, 0.25, 0.37, 0.5, 0.75, 1 and 5"
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What a search is called, and what it tries."""
+
+    label: str
+    words: str
+
+
+PROTOCOLS = {
+    "exact": Protocol(
+        "Exact",
+        "Temperature and focal temperature both search T from 0.01 to 20, on the grids and between "
+        "their points, focal temperature with γ from −0.95 to 10. With fewer than 65,536 rows "
+        "neither fits these rows worse than a grid would; on other rows either may do worse.",
+    ),
+    "grid": Protocol(
+        "Grid with γ = 0",
+        f"Temperature and focal temperature both search {_FINE}; focal temperature with {_NINE}, "
+        "and with γ = 0, so it cannot do worse than temperature on the rows it is fitted on.",
+    ),
+    "komisarenko": Protocol(
+        "Komisarenko",
+        "The protocol of Komisarenko and Kull 2024, who fit by NLL or by equal-mass ECE: "
+        f"temperature and focal temperature both search {_FINE}; focal temperature with {_NINE}. "
+        "0 is not among them, so it can do worse than temperature.",
+    ),
+    "mukhoti": Protocol(
+        "Mukhoti",
+        "The protocol of Mukhoti et al. 2020, who fit by ECE or AdaECE: temperature and focal "
+        "temperature both search T = 0.1, 0.2, …, 10.0. They have no γ; focal temperature takes "
+        f"those of Komisarenko and Kull 2024, {_NINE}. 0 is not among them, so it can do worse "
+        "than temperature.",
+    ),
+    "line": Protocol(
+        "Line",
+        f"Temperature and focal temperature both search {_FINE}; focal temperature for γ = 0 and "
+        "γ = 1 only, and then along the line through the two best T, γ from −0.5 to 5.",
+    ),
+}
+assert tuple(PROTOCOLS) == SEARCHES
+
+
+def descend(
+    objective: Callable[[Float], tuple[float, Float]],
+    start: Float,
+    *,
+    steps: int,
+    bounds: Sequence[tuple[float, float]] | None = None,
+) -> tuple[Float, float, str]:
+    """Minimise a convex function by L-BFGS-B; never return a point above the start.
+
+    Parameters
+    ----------
+    objective : callable
+        Returns value and gradient.
+    start : (P,) float64
+        First point, within the bounds.
+    steps : int
+        At most.
+    bounds : P pairs of floats, optional
+        Smallest and largest value of each parameter.
+
+    Returns
+    -------
+    point, value, message : (P,) float64, float, str
+        The message is empty where the search settled.
+    """
+    optimum = minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": steps, "maxfun": 2 * steps, "ftol": 1e-13, "gtol": 1e-8, "maxcor": 20},
+    )
+    message = "" if optimum.success else f"stopped after {optimum.nit} steps before it settled"
+    before = objective(start)[0]
+    value = float(optimum.fun)
+    return (optimum.x, value, message) if value <= before else (start, before, message)
+
 
 COARSE = 30  # temperatures tried first
 SLACK = 0.25  # of the fall over a stretch: how far the mean confidence may leave its ends

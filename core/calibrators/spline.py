@@ -9,8 +9,8 @@ from scipy.interpolate import CubicSpline
 from core.arrays import Bool, Float, Int, log_softmax
 from core.calibrators.base import Calibrator, FitDetails, Words
 from core.calibrators.focal_map import log_rest
-from core.calibrators.isotonic import places_of
-from core.calibrators.weighing import weighed
+from core.calibrators.margins import weighed
+from core.calibrators.one_vs_rest import places_of
 
 N_KNOTS = 6
 MAX_POINTS = 2001  # kept of the map; with more rows, at even ranks

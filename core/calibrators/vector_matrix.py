@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from core.arrays import Bool, Float, Int, log_softmax
 from core.calibrators.base import SINGLE_ANSWER, Calibrator, FitDetails, Words
-from core.calibrators.descent import descend
-from core.calibrators.weighing import mean, objective_of, total_of, weighed
+from core.calibrators.margins import mean, objective_of, total_of, weighed
+from core.calibrators.search import descend
 from core.errors import UsageError
 
 PENALTIES = (1e4, 1e3, 100.0, 10.0, 1.0, 0.1, 0.01)  # the first is nearly vector scaling

@@ -1,4 +1,4 @@
-"""Whether tensors fit a network, all of them or not at all; torch, without a single number read."""
+"""Whether tensors fit a network, all of them or not at all, and loading them; torch."""
 
 import inspect
 import math
@@ -7,13 +7,15 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
+from pathlib import Path
 from typing import Final
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from core.checkpoints.names import Match, renamings
-from core.models.build import input_size, last_layer, outline
+from core.models.build import build, input_size, last_layer, outline
 from core.readers.weights.named_tensors import TensorInfo
 
 MATCHED: Final = 2  # networks whose names are compared, of those alike in shapes
@@ -187,3 +189,37 @@ def _compared(
         tuple(mismatched),
         likely_outputs,
     )
+
+
+def load(
+    path: Path, model: str, *, n_outputs: int, channels: int, size: tuple[int, int]
+) -> nn.Module:
+    """Return a network in evaluation mode, on the CPU, with all weights of a file.
+
+    Parameters
+    ----------
+    path : Path
+        A safetensors file, as `core.readers.sandbox.read.read_weights` leaves them.
+    model, n_outputs, channels, size
+        As of `core.models.build.build`.
+
+    Raises
+    ------
+    Refused
+        STATE_DICT: not every tensor of the network and of the file found its own; nothing was
+        loaded.
+    UsageError
+        SETTING: the network cannot be made.
+
+    Notes
+    -----
+    Weights of other precisions become the network's float32. What `num_batches_tracked` counts is
+    no part of an answer and may be missing.
+    """
+    net = build(model, n_outputs=n_outputs, channels=channels, size=size)
+    match, tensors = fitted(load_file(path), net, model, n_outputs)
+    if not match.ok:
+        raise match.refusal()
+    counters = {name: tensor for name, tensor in net.state_dict().items() if name.endswith(COUNTED)}
+    net.load_state_dict({**counters, **tensors}, strict=True)
+    return net.eval()

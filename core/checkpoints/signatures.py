@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any, Final
 
-from core.checkpoints.index import PATH, USUAL_SIZE, Axis, signature
+from core.checkpoints.guess import PATH, USUAL_SIZE, Axis, signature
 from core.disk import replace_text
 from core.errors import UsageError
 from core.models.build import input_size, outline
-from core.models.by_name import STRANGE, fixed_in_size, timm_size
 from core.models.catalogue import OURS
+from core.models.public import STRANGE, fixed_in_size, timm_size
 
 CHANNELS: Final = 1_000_081  # that no layer has by chance
 Shapes = dict[str, tuple[int, ...]]

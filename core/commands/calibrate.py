@@ -161,8 +161,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
 
 
 def _save(folder: Path, fits: Sequence["Fit"], fitted_on: Json, *, ending: str = "") -> None:
-    from core.calibrators.export import code
-    from core.calibrators.stored import to_json
+    from core.calibrators.stored import code, to_json
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -98,8 +98,7 @@ def candidate_of(
     Refused STATE_DICT where it cannot be told, with the network that is nearest; UsageError SETTING
     for a name that none has, with names near it.
     """
-    from core.checkpoints.guess import NetworkCandidate, guess
-    from core.checkpoints.index import shipped
+    from core.checkpoints.guess import NetworkCandidate, guess, shipped
     from core.checkpoints.match import nearest
     from core.models.catalogue import BY_NAME, ONNX, OURS
 

@@ -16,8 +16,7 @@ from core.errors import AuditError, LostWorker, UsageError
 
 if TYPE_CHECKING:
     from core.jobs.local import LocalJobs
-    from core.jobs.records import Job
-    from core.jobs.slurm.request import SlurmRequest
+    from core.jobs.records import Job, SlurmRequest
 
 LOOK_S: Final = 0.2
 TICK_S: Final = 5.0
@@ -58,8 +57,7 @@ def add_launcher(verb: Parser, default: str | None = "local") -> None:
     Without a `default` the verb itself works where no launcher is named.
     """
     from core.fields import fields_of
-    from core.jobs.records import LOCAL, SLURM
-    from core.jobs.slurm.request import SETTINGS, SlurmRequest
+    from core.jobs.records import LOCAL, SETTINGS, SLURM, SlurmRequest
 
     verb.add_argument("--launcher", choices=[LOCAL, SLURM], default=default)
     group = verb.add_argument_group(
@@ -82,8 +80,7 @@ def request_of(arguments: argparse.Namespace, **fixed: int) -> "SlurmRequest | N
         SETTING: a value out of range, or one for a cluster without ``--launcher slurm``.
     """
     from core.fields import fields_of
-    from core.jobs.records import SLURM
-    from core.jobs.slurm.request import SlurmRequest, defaults
+    from core.jobs.records import SLURM, SlurmRequest, defaults
     from core.library import home
 
     names = fields_of(SlurmRequest)

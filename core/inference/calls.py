@@ -17,11 +17,9 @@ from core.datasets.texts.words import shown
 from core.errors import Refused
 from core.inference import films
 from core.inference.config import from_json
-from core.inference.evaluate import scores, spread
-from core.inference.job import check_classes, open_data
-from core.inference.model_cache import CPU, kept_model
+from core.inference.evaluate import BatchPreprocessor, scores, spread
+from core.inference.job import CPU, check_classes, kept_model, open_data
 from core.inference.onnx_network import onnx_match
-from core.inference.prepare import BatchPreprocessor
 from core.inference.preprocessing import with_moments
 from core.inference.settings import settings_for_folder, settings_of
 from core.models.build import input_size

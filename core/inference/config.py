@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Final
 
 from core import codec, fields
 from core.arrays import digest
-from core.checkpoints.index import shipped
+from core.checkpoints.guess import shipped
 from core.datasets.catalogue import DATASETS, checked_data
 from core.datasets.shifts import OutsideSet
 from core.datasets.splits import SPLIT_NAMES
@@ -17,6 +17,7 @@ from core.models.catalogue import ONNX, OURS, PUBLIC, checked_model
 from core.readers.weights.named_tensors import LEAST_TEMPERATURE, MOST_TEMPERATURE
 from core.training.config import DEVICES, MAX_BATCH, MAX_NAME, ChangedFiles
 from core.training.estimate import SHAPES
+from core.training.folder import JobFolder
 
 MAX_SETS, MAX_OUTPUTS = 200, 100_000
 CIFAR: Final = (32, 32)
@@ -233,3 +234,12 @@ def from_json(data: object) -> EvaluationConfig:
         SETTING: an unknown or missing key, or a value of the wrong type or out of range.
     """
     return codec.read(EvaluationConfig, data)
+
+
+WEIGHTS: Final = "weights.safetensors"
+PICTURES: Final = "pictures"  # that were dropped: a folder for each setting that names one
+
+
+def config_of(folder: JobFolder) -> EvaluationConfig:
+    """Return the config of an evaluation; UsageError SETTING or JOB."""
+    return from_json(folder.spec())

@@ -18,11 +18,10 @@ from core.arrays import digest
 from core.calibrators.stored import Fittable, make
 from core.configs import AuditConfig
 from core.disk import writing
-from core.inference.evaluate import prepared_scores
+from core.inference.evaluate import BatchPreprocessor, prepared_scores
 from core.inference.film_examples import ANSWERS, EXAMPLES, MODELS, example, film_model
 from core.inference.films import film_saliency
-from core.inference.model_cache import CPU, kept_model
-from core.inference.prepare import BatchPreprocessor
+from core.inference.job import CPU, kept_model
 from core.library import RunSource, summarise
 from core.library.describe import describe
 from core.library.files import read_manifest, read_predictions, write_run

@@ -16,10 +16,9 @@ from torch import Tensor, nn
 
 from core import codec
 from core.errors import Refused
-from core.inference.evaluate import prepared_scores
+from core.inference.evaluate import BatchPreprocessor, frame, prepared_scores
 from core.inference.film_model import FilmModel
-from core.inference.model_cache import CPU, kept_model
-from core.inference.prepare import BatchPreprocessor, frame
+from core.inference.job import CPU, kept_model
 from core.xray import gradcam, phantom
 from core.xray.methods import METHODS
 from core.xray.similarity import cascade, shuffled, ssim

@@ -1,10 +1,11 @@
-"""One evaluation from its folder to a run in the library; torch."""
+"""One evaluation from its folder to a run in the library, and the model that is kept; torch."""
 
 import logging
 import math
 import resource
 import shutil
 import time
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ import torch
 from torch import nn
 
 from core import defaults
-from core.checkpoints.load import load as load_model
+from core.checkpoints.match import load as load_model
 from core.codes import NoticeCode
 from core.configs import AuditConfig
 from core.datasets.base import DatasetSplit, SplitDataset
@@ -27,12 +28,10 @@ from core.datasets.pictures import Scaling
 from core.datasets.stream import StreamedSplit
 from core.disk import storing
 from core.errors import Notice, Refused, UsageError
-from core.inference.config import EvaluationConfig
-from core.inference.evaluate import NOT_WATCHED, scores, spread
+from core.inference.config import PICTURES, WEIGHTS, EvaluationConfig, config_of
+from core.inference.evaluate import NOT_WATCHED, BatchPreprocessor, scores, spread
 from core.inference.film_model import FilmModel
-from core.inference.folder import PICTURES, WEIGHTS, config_of
 from core.inference.onnx_network import OnnxNetwork
-from core.inference.prepare import BatchPreprocessor
 from core.library import RunSource, open_library, summarise
 from core.metrics.intervals import wilson
 from core.metrics.suite import audit
@@ -444,3 +443,28 @@ class Evaluation:
                 texts.append(f"Only {rest}" if texts else f"{label}: only {rest}")
         if texts:
             self.notices.append(Notice(NoticeCode.OVERLAP, " ".join(texts)))
+
+
+KEPT: Final = 4  # so that a page that asks again, or compares three, does not wait
+CPU: Final = torch.device("cpu")
+_models: OrderedDict[tuple[object, ...], nn.Module] = OrderedDict()
+
+
+def kept_model(config: EvaluationConfig | FilmModel, weights: Path) -> nn.Module:
+    """Return a model with its weights, in evaluation mode on the CPU; the last few are kept.
+
+    Refused STATE_DICT where the weights do not fit.
+    """
+    about = weights.stat()
+    size = config.preprocessing.size
+    net: tuple[object, ...] = (config.model, config.n_outputs, config.channels, size)
+    if isinstance(config, EvaluationConfig):
+        many = data_entry(config.data).task  # what probabilities of ONNX models are of
+        net += (config.temperature, config.layout, config.outputs, many)
+    key = (str(weights), about.st_mtime_ns, *net)
+    if key not in _models:
+        while len(_models) >= KEPT:
+            _models.popitem(last=False)
+        _models[key] = open_model(config, weights, CPU)
+    _models.move_to_end(key)
+    return _models[key]

@@ -5,8 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from core.checkpoints.guess import COLOURS
-from core.checkpoints.index import shipped
+from core.checkpoints.guess import COLOURS, shipped
 from core.datasets.catalogue import MIDDLE, data_entry
 from core.datasets.pictures import SUFFIXES, common_size
 from core.inference.config import CIFAR, SMALL

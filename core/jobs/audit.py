@@ -14,7 +14,7 @@ from core.arrays import digest
 from core.configs import AuditConfig
 from core.errors import UsageError
 from core.fields import Field, JsonObject, is_path
-from core.jobs.slurm.request import SlurmRequest
+from core.jobs.records import SlurmRequest
 from core.readers.predictions.options import ReadOptions
 from core.readers.tables.votes import VoteChoice
 from core.training.config import MAX_NAME

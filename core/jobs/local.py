@@ -18,13 +18,12 @@ from core.access import LOCAL as EVERYBODY
 from core.access import Act, Quotas, Visitor, of_process
 from core.disk import writing
 from core.errors import LibraryError, UsageError
-from core.inference.config import EvaluationConfig
-from core.inference.folder import PICTURES, WEIGHTS, config_of
+from core.inference.config import PICTURES, WEIGHTS, EvaluationConfig, config_of
 from core.jobs import failures, processes
 from core.jobs.audit import AUDIT, AuditSpec, spec_of
 from core.jobs.devices import CPU, UNSEEN, fit, slots
-from core.jobs.launch import start_what_can
 from core.jobs.log import tail
+from core.jobs.processes import start_what_can
 from core.jobs.records import (
     LATE_S,
     LOCAL,
@@ -32,11 +31,11 @@ from core.jobs.records import (
     Job,
     JobState,
     Promise,
+    SlurmRequest,
     silence,
     watched,
 )
 from core.jobs.slurm.launcher import SlurmLauncher, fitted
-from core.jobs.slurm.request import SlurmRequest
 from core.jobs.store import ALPHABET, LIVE, JobStore, unknown
 from core.library import home, trail
 from core.models.catalogue import ONNX

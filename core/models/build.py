@@ -8,16 +8,23 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from core.errors import UsageError
-from core.models.by_name import timm_model, timm_size, torchvision_model, torchvision_size
 from core.models.catalogue import ONNX, checked_model
-from core.models.densenet import densenet121, densenet_small
-from core.models.layers import SmallCnn, weighted_layers
-from core.models.public import PUBLIC_FORMS
+from core.models.public import (
+    PUBLIC_FORMS,
+    timm_model,
+    timm_size,
+    torchvision_model,
+    torchvision_size,
+)
 from core.models.resnet import (
+    SmallCnn,
+    densenet121,
+    densenet_small,
     resnet50,
     resnet50_tiny_imagenet,
     resnet110,
     resnet110_released,
+    weighted_layers,
     wide_resnet_26_10,
 )
 

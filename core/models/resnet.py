@@ -1,13 +1,96 @@
-"""Residual networks for small images: ResNet-50 and 110, Wide-ResNet-26-10; torch."""
+"""Networks for small images: a small CNN, ResNet-50 and 110, Wide-ResNet-26-10, DenseNet; torch."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from itertools import pairwise
+from typing import ClassVar, Final
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from core.models.layers import convolution, draw_he_normal
+WIDTHS: Final = (24, 48, 96)
+CHANNELS_IN_A_GROUP: Final = 8
+
+
+class SmallCnn(nn.Module):
+    """Three blocks of 3x3 convolution, group normalisation and ReLU, then a linear layer.
+
+    The first two blocks end in max pooling by 2; 2x2 means of what the third gives are the
+    features. Groups of 8 channels are normalised within each image, so that neither the size of a
+    batch nor how it is spread over devices changes an answer.
+
+    Parameters
+    ----------
+    channels : int
+        C of the images.
+    n_outputs : int
+        K columns of logits.
+
+    Notes
+    -----
+    PyTorch's initialisation: He et al. 2015, uniform.
+
+    References
+    ----------
+    Wu and He 2018, *Group Normalization*.
+    """
+
+    def __init__(self, channels: int, n_outputs: int) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(
+            nn.Sequential(
+                nn.Conv2d(before, after, 3, padding=1, bias=False),
+                nn.GroupNorm(after // CHANNELS_IN_A_GROUP, after),
+                nn.ReLU(inplace=True),
+            )
+            for before, after in pairwise((channels, *WIDTHS))
+        )
+        self.head = nn.Linear(4 * WIDTHS[-1], n_outputs)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return logits (N, K) of images (N, C, H, W), H and W at least 8."""
+        first, second, third = self.blocks
+        features = functional.max_pool2d(first(images), 2)
+        features = functional.max_pool2d(second(features), 2)
+        return self.head(quarters(third(features)).flatten(1))  # type: ignore[no-any-return]
+
+
+def quarters(features: Tensor) -> Tensor:
+    """Return the means over the four quarters of each map, (N, C, 2, 2).
+
+    Quarters of an odd side share its middle line, as in adaptive average pooling, whose gradient
+    has no deterministic form on a GPU.
+    """
+    height, width = features.shape[-2:]
+    return functional.avg_pool2d(
+        features, (height - height // 2, width - width // 2), (height // 2, width // 2)
+    )
+
+
+def convolution(before: int, after: int, side: int, stride: int = 1) -> nn.Conv2d:
+    """Return a convolution of `side` x `side` that keeps the size of the map at stride 1."""
+    return nn.Conv2d(before, after, side, stride, side // 2, bias=False)
+
+
+def draw_he_normal(model: nn.Module) -> None:
+    """Redraw the weights of all convolutions, N(0, 2 / (outputs x area)).
+
+    Norms and the linear layer keep PyTorch's own: 1 and 0, and uniform.
+
+    References
+    ----------
+    He et al. 2015, *Delving Deep into Rectifiers*, equation 14.
+    """
+    for layer in model.modules():
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+
+
+def weighted_layers(model: nn.Module) -> list[nn.Linear | nn.Conv2d]:
+    """Return all linear and convolutional layers, in the order in which they were added."""
+    return [layer for layer in model.modules() if isinstance(layer, nn.Linear | nn.Conv2d)]
+
 
 Shortcut = Callable[[int, int, int], nn.Module]  # from channels before, after, and the stride
 
@@ -212,4 +295,111 @@ def wide_resnet_26_10(channels: int, n_outputs: int) -> nn.Sequential:
         widths=(16, 160, 320, 640),
         depths=(4, 4, 4),
         shortcut=projection,
+    )
+
+
+GROWTH: Final = 32
+DEPTHS: Final = (6, 12, 24, 16)
+SMALL_GROWTH: Final = 12
+SMALL_DEPTHS: Final = (3, 3)
+
+
+class Dense(nn.Module):
+    """A 1x1 and a 3x3 convolution, each after its norm; their maps are put before the others.
+
+    Parameters
+    ----------
+    before : int
+        Channels that come in.
+    growth : int
+        How many more go out.
+    """
+
+    def __init__(self, before: int, growth: int) -> None:
+        super().__init__()
+        self.bn1 = nn.BatchNorm2d(before)
+        self.conv1 = convolution(before, 4 * growth, 1)
+        self.bn2 = nn.BatchNorm2d(4 * growth)
+        self.conv2 = convolution(4 * growth, growth, 3)
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return maps (N, before + growth, H, W), the new ones first."""
+        new = self.conv1(self.relu(self.bn1(x)))
+        new = self.conv2(self.relu(self.bn2(new)))
+        return torch.cat([new, x], 1)
+
+
+def densenet121(channels: int, n_outputs: int) -> nn.Sequential:
+    """Return DenseNet-121 with a 3x3 stem of 64 channels and no pooling after it.
+
+    Growth 32, four dense stages of 6, 12, 24 and 16 blocks; between them half the channels are
+    kept and the map is halved. Layers bear the names, and maps the order, of the released code of
+    Mukhoti et al. 2020.
+
+    Parameters
+    ----------
+    channels, n_outputs : int
+        C of the images, K of the logits.
+
+    References
+    ----------
+    Huang et al. 2017, table 1 and section 3.
+    """
+    stem = OrderedDict[str, nn.Module](conv1=convolution(channels, 2 * GROWTH, 3))
+    return _dense_net(stem, 2 * GROWTH, GROWTH, DEPTHS, n_outputs)
+
+
+def densenet_small(channels: int, n_outputs: int) -> nn.Sequential:
+    """Return a DenseNet of two short stages for grey films: growth 12, three blocks each.
+
+    Stem, pooling and transition each halve both sides: films of 128 x 128 end in maps of 16 x 16.
+
+    Parameters
+    ----------
+    channels, n_outputs : int
+        C of the images, K of the logits.
+    """
+    before = 2 * SMALL_GROWTH
+    stem = OrderedDict[str, nn.Module](
+        conv1=convolution(channels, before, 3, stride=2),
+        pool1=nn.MaxPool2d(2),
+    )
+    return _dense_net(stem, before, SMALL_GROWTH, SMALL_DEPTHS, n_outputs)
+
+
+def _dense_net(
+    stem: "OrderedDict[str, nn.Module]",
+    before: int,
+    growth: int,
+    depths: tuple[int, ...],
+    n_outputs: int,
+) -> nn.Sequential:
+    """Return a stem of `before` channels, stages with transitions between them, last layers."""
+    layers = stem
+    for number, depth in enumerate(depths, 1):
+        layers[f"dense{number}"] = nn.Sequential(
+            *(Dense(before + growth * index, growth) for index in range(depth))
+        )
+        before += growth * depth
+        if number < len(depths):
+            layers[f"trans{number}"] = transition(before)
+            before //= 2
+    layers |= {"bn": nn.BatchNorm2d(before), "relu": nn.ReLU(inplace=True)}
+    layers |= {"pool": nn.AdaptiveAvgPool2d(1), "flatten": nn.Flatten()}
+    layers["linear"] = nn.Linear(before, n_outputs)
+    model = nn.Sequential(layers)
+    draw_he_normal(model)
+    return model
+
+
+def transition(before: int) -> nn.Sequential:
+    """Return what halves the number of channels and both sides of the maps."""
+    return nn.Sequential(
+        OrderedDict(
+            bn=nn.BatchNorm2d(before),
+            relu=nn.ReLU(inplace=True),
+            conv=convolution(before, before // 2, 1),
+            pool=nn.AvgPool2d(2),
+        )
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.calibrators import CALIBRATORS
-from core.calibrators.protocols import PROTOCOLS
+from core.calibrators.search import PROTOCOLS
 from core.codes import NoticeCode
 from core.errors import Notice
 from core.metrics.comparison import compare

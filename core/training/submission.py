@@ -11,8 +11,7 @@ from typing import Any, Final
 from core.datasets.catalogue import TEXT_DATA, data_entry
 from core.errors import UsageError
 from core.fields import fields_of
-from core.losses.catalogue import LOSSES
-from core.losses.papers import OF_TINY_IMAGENET, losses_of
+from core.losses.catalogue import LOSSES, OF_TINY_IMAGENET, losses_of
 from core.models.catalogue import BERT, TEXT_MODELS
 from core.published import PublishedNumber, networks_of
 from core.training.config import OptimizerConfig, TrainConfig, from_json

@@ -17,8 +17,7 @@ import streamlit as st
 
 from core.checkpoints.guess import NetworkCandidate, guess
 from core.errors import AuditError, UsageError
-from core.inference.config import EvaluationConfig, WeightsSource
-from core.inference.folder import WEIGHTS
+from core.inference.config import WEIGHTS, EvaluationConfig, WeightsSource
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job
 from core.readers.sandbox import scratch

@@ -16,12 +16,11 @@ import torch
 from torch import nn
 
 from core.calibrators.temperature import Temperature
-from core.checkpoints.load import load
+from core.checkpoints.match import load
 from core.datasets.base import DatasetSplit, SplitDataset
 from core.datasets.outside import open_outside
 from core.datasets.shifts import OWN, SEVERITIES, OutsideSet
-from core.inference.evaluate import scores, spread
-from core.inference.prepare import BatchPreprocessor
+from core.inference.evaluate import BatchPreprocessor, scores, spread
 from core.inference.preprocessing import Preprocessing
 from core.predictions import Predictions, ScoreKind
 from core.readers.sandbox.read import read_weights

@@ -15,8 +15,8 @@ from core.errors import LibraryError, Refused, UsageError
 from core.inference.config import EvaluationConfig
 from core.jobs.audit import STAGES, AuditSpec, check_request, from_json, spec_of
 from core.jobs.local import open_jobs
+from core.jobs.records import SlurmRequest
 from core.jobs.slurm.launcher import fitted
-from core.jobs.slurm.request import SlurmRequest
 from core.library import Library
 from core.predictions import ScoreKind
 from core.readers.predictions.options import ReadOptions

@@ -8,7 +8,7 @@ import pytest
 
 from core.__main__ import main
 from core.calibrators.focal_temperature import PAPER_GAMMAS
-from core.calibrators.protocols import PROTOCOLS
+from core.calibrators.search import PROTOCOLS
 from core.calibrators.stored import from_json, to_json
 from core.calibrators.temperature import FINE_GRID, MUKHOTI_GRID, Temperature
 

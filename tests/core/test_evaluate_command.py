@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 
 from core.__main__ import main
-from core.inference.folder import WEIGHTS
+from core.inference.config import WEIGHTS
 from core.library import Library
 from core.models.build import build
 from core.training.config import from_json

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.losses.catalogue import checked
-from core.losses.papers import losses_of, subject
+from core.losses.catalogue import checked, losses_of, subject
 from core.metrics import METRICS
 from core.models.catalogue import MODELS, TEXT_MODELS
 from core.published import (

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from torch.nn import functional
 
 from core.datasets.load import load
-from core.inference.prepare import BatchPreprocessor
+from core.inference.evaluate import BatchPreprocessor
 from core.inference.preprocessing import Preprocessing
 from core.models.build import build
 from tests.e2e.accessibility import check_axe

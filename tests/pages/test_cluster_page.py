@@ -7,10 +7,9 @@ from html import unescape
 import pytest
 
 from core.jobs.local import open_jobs
-from core.jobs.records import SLURM
+from core.jobs.records import SLURM, SlurmRequest
 from core.jobs.slurm import commands
 from core.jobs.slurm.launcher import SlurmLauncher
-from core.jobs.slurm.request import SlurmRequest
 from pages.ui.jobs import launcher
 from tests.pages.seen import fine, opened
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.datasets.shifts import OutsideSet
 from core.inference.client import Client, shared
-from core.inference.folder import WEIGHTS
+from core.inference.config import WEIGHTS
 from core.inference.preprocessing import Preprocessing
 from core.jobs.local import open_jobs
 from core.jobs.records import Failure, JobState

@@ -14,8 +14,7 @@ from core.jobs.records import Job, JobState
 from core.jobs.store import JobStore
 from core.library import SAMPLES, Library, RunSource, summarise
 from core.library.history import Tables
-from core.losses.bins import AdaFocalRule
-from core.losses.replay import replay
+from core.losses.bins import AdaFocalRule, replay
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.process_identity import identity

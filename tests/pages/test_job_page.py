@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.inference.config import EvaluationConfig
-from core.inference.folder import WEIGHTS
+from core.inference.config import WEIGHTS, EvaluationConfig
 from core.jobs.local import LocalJobs, open_jobs
 from core.jobs.records import Failure, Job, JobState
 from core.jobs.store import JobStore

@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.testing.v1 import AppTest
 
-from core.calibrators.protocols import PROTOCOLS
+from core.calibrators.search import PROTOCOLS
 from core.errors import LostWorker
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task, Weights
@@ -279,9 +279,7 @@ def test_large_runs_are_told_before_and_after_from_elsewhere(page, keep, monkeyp
     expected = before_and_after(page(run=runs[0], methods="ts", beside=runs[1]))
     st.cache_resource.clear()
     monkeypatch.setattr(compute, "HEAVY_CELLS", 0)
-    monkeypatch.setattr(
-        "core.studies.fitted_temperature.innate_calibration", None
-    )  # in this process
+    monkeypatch.setattr("core.studies.temperatures.innate_calibration", None)  # in this process
     test = page(run=runs[0], methods="ts", beside=runs[1])
     until(test, lambda: before_and_after(test).count("<tr") == 3)
     assert before_and_after(test) == expected

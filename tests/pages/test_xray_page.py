@@ -15,10 +15,9 @@ from streamlit.testing.v1 import AppTest
 from core import codec
 from core.errors import Refused
 from core.inference.client import shared
-from core.inference.config import EvaluationConfig, WeightsSource
+from core.inference.config import WEIGHTS, EvaluationConfig, WeightsSource
 from core.inference.film_examples import EXAMPLES, HELD_OUT
 from core.inference.film_model import FilmModel
-from core.inference.folder import WEIGHTS
 from core.inference.preprocessing import Preprocessing
 from core.jobs.records import JobState
 from core.models.build import build

@@ -10,9 +10,8 @@ from core.errors import LibraryError, UsageError
 from core.inference.config import EvaluationConfig
 from core.jobs import failures
 from core.jobs.audit import AuditSpec, check_request
-from core.jobs.records import Job, JobState, Promise, watched
-from core.jobs.slurm import commands, folder
-from core.jobs.slurm.request import SlurmRequest
+from core.jobs.records import Job, JobState, Promise, SlurmRequest, watched
+from core.jobs.slurm import commands
 from core.jobs.slurm.supervisor import over
 from core.jobs.store import LIVE, JobStore, check_quota
 from core.training.config import TrainConfig
@@ -74,7 +73,7 @@ class SlurmLauncher:
 
     def cancel(self, job: Job) -> None:
         """Cancel a job in the cluster; its supervisor ends the whole tree."""
-        folder.ask_to_cancel(self._store.folder(job.id))
+        commands.ask_to_cancel(self._store.folder(job.id))
         commands.cancel([job])
 
     def reconcile(self, job: Job) -> None:
@@ -88,7 +87,7 @@ class SlurmLauncher:
             states = commands.ask("--me", "--array")
             seen = commands.seen_of(states, job)
         path = self._store.folder(job.id)
-        begun, ended = folder.begun_of(path), folder.ended_of(path)  # later than the answer
+        begun, ended = commands.begun_of(path), commands.ended_of(path)  # later than the answer
         new = begun is not None and job.supervisor != begun.supervisor
         again = job.state is JobState.QUEUED and seen is not None and seen.state == "RUNNING"
         if begun is not None and (new or again) and not _waits(seen):

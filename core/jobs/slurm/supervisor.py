@@ -20,10 +20,9 @@ from typing import Final
 
 from core.errors import AuditError, LibraryError
 from core.jobs import failures
-from core.jobs.records import BEAT, Failure, Job, JobState, beat, last_beat
-from core.jobs.slurm import commands, folder
-from core.jobs.slurm.folder import Begun, Ended
-from core.jobs.slurm.request import WARNING_S, SlurmRequest
+from core.jobs.records import BEAT, WARNING_S, Failure, Job, JobState, SlurmRequest, beat, last_beat
+from core.jobs.slurm import commands
+from core.jobs.slurm.commands import Begun, Ended
 from core.jobs.supervisor import PROGRAMS, Supervisor
 from core.process_identity import alive, identity, this_boot
 from core.training import progress, ranks
@@ -54,7 +53,7 @@ def main(home: Path, job_ids: list[str], programs: Mapping[str, str] = PROGRAMS)
         supervisor.conclude(None, "", 0)
     else:
         supervisor.run()
-    if folder.ended_of(path) is None and not supervisor.superseded:  # the next need not wait
+    if commands.ended_of(path) is None and not supervisor.superseded:  # the next need not wait
         (path / BEAT).unlink(missing_ok=True)
     return 0
 
@@ -65,18 +64,18 @@ def _begin(path: Path, begun: Begun) -> bool:
     A controller that crashed may have forgotten that a job runs, or has ended, and start it again.
     """
     while True:
-        former = folder.begun_of(path)
+        former = commands.begun_of(path)
         if former is not None and former.cluster != begun.cluster:
             return False
         if former is not None:
             _outlast(former, path)
-        job = folder.job_of(path)
-        if folder.ended_of(path) is not None or job is None or job.state.ended:
+        job = commands.job_of(path)
+        if commands.ended_of(path) is not None or job is None or job.state.ended:
             return False
         beat(path)
-        if folder.begin(path, begun, former):
+        if commands.begin(path, begun, former):
             return True
-        if folder.begun_of(path) is None:  # what stands there cannot be read
+        if commands.begun_of(path) is None:  # what stands there cannot be read
             return False
 
 
@@ -84,7 +83,7 @@ def _outlast(former: Begun, path: Path) -> None:
     """Wait until a supervisor has ended its job, or is gone; on another node, beats no more."""
     here = former.supervisor.boot == this_boot()
     last, since = last_beat(path), time.monotonic()
-    while folder.ended_of(path) is None:
+    while commands.ended_of(path) is None:
         now = last_beat(path)
         silent = not now or time.monotonic() - since >= QUIET_S
         if not alive(former.supervisor) if here else silent:
@@ -103,7 +102,7 @@ def own_id() -> str:
 def _recorded(path: Path) -> Job | None:
     """Return a job once it is in the table; None where its submission came to nothing."""
     deadline = time.monotonic() + RECORDED_S
-    while (job := folder.job_of(path)) is None and time.monotonic() < deadline:
+    while (job := commands.job_of(path)) is None and time.monotonic() < deadline:
         time.sleep(LOOK_S)
     return job
 
@@ -126,10 +125,10 @@ class NodeTable:
     def get(self, job_id: str) -> Job:
         """Return a job as this node runs it."""
         path = self.folder(job_id)
-        job, begun = folder.job_of(path), folder.begun_of(path)
+        job, begun = commands.job_of(path), commands.begun_of(path)
         if job is None or begun is None:
             raise LibraryError("JOBS", f"The folder of job {job_id} cannot be read", "restore it")
-        asked = "cancel" if folder.cancel_is_asked(path) else ""
+        asked = "cancel" if commands.cancel_is_asked(path) else ""
         return replace(job, state=JobState.RUNNING, supervisor=begun.supervisor, asked=asked)
 
     def running(self, job: Job) -> Job:
@@ -148,7 +147,7 @@ class NodeTable:
         """Say how a job ended; LibraryError JOBS where the disk does not take it."""
         ended = Ended(state, time.time(), exit_code, failure, run)
         try:
-            folder.end(self.folder(job.id), ended)
+            commands.end(self.folder(job.id), ended)
         except OSError as error:
             what = f"The end of job {job.id} cannot be written ({error.strerror})"
             raise LibraryError("JOBS", what, "free some space") from error
@@ -173,7 +172,7 @@ class ClusterSupervisor(Supervisor):
     @property
     def superseded(self) -> bool:
         """Whether another start took this one for gone, and has begun in its place."""
-        begun = folder.begun_of(self.folder)
+        begun = commands.begun_of(self.folder)
         return begun is not None and begun.supervisor != self.job.supervisor
 
     def command(self) -> list[str]:
@@ -206,7 +205,7 @@ class ClusterSupervisor(Supervisor):
         if self.superseded:
             return
         beat(self.folder)
-        if folder.cancel_is_asked(self.folder):
+        if commands.cancel_is_asked(self.folder):
             self.end(JobState.CANCELLED, exit_code=code)
         elif reason == "stopped" and not self.succeeded():
             self._follow_cluster(code)

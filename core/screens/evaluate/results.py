@@ -15,7 +15,7 @@ from core.datasets.shifts import parse_name
 from core.defaults import LEVEL
 from core.inference.config import EvaluationConfig
 from core.jobs.records import Job, JobState
-from core.losses.papers import subject
+from core.losses.catalogue import subject
 from core.metrics import METRICS
 from core.metrics.intervals import wilson
 from core.metrics.ranked import SortedOutcomes

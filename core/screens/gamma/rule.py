@@ -9,9 +9,15 @@ import numpy as np
 from core.arrays import Bool, Float
 from core.histories import BinHistory
 from core.library import open_library
-from core.losses.bins import EPOCH, LARGEST_EXPONENT, AdaFocalRule, CalFocalRule, ValidationBins
+from core.losses.bins import (
+    EPOCH,
+    LARGEST_EXPONENT,
+    AdaFocalRule,
+    CalFocalRule,
+    ValidationBins,
+    replay,
+)
 from core.losses.catalogue import BY_BIN, checked
-from core.losses.replay import replay
 from core.predictions import Task
 from core.screens.gamma.figures import HistoryGrid
 from core.screens.kit.numbers import MINUS, three

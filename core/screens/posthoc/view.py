@@ -50,9 +50,13 @@ from core.screens.posthoc.words import (
     plain_sentence,
     sentence,
 )
-from core.studies.fitted_temperature import ConfidentAnswers, InnateCalibration
 from core.studies.posthoc import NONE, Fit, MethodReport, PosthocRows
-from core.studies.temperatures import TemperatureStep, TemperatureWalk
+from core.studies.temperatures import (
+    ConfidentAnswers,
+    InnateCalibration,
+    TemperatureStep,
+    TemperatureWalk,
+)
 
 FROM_TS = "ece_from_temperature"  # on the page alone
 ON_REQUEST = ("ada_ece",)  # columns where a fit was by them

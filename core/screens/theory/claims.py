@@ -7,8 +7,7 @@ import numpy as np
 
 from core.arrays import Float, sigmoid
 from core.calibrators.focal_map import binary_focal_map, focal_map
-from core.calibrators.focal_theory import tightest_bounds
-from core.calibrators.theory import Sweep, fcl_minimiser, principal_root
+from core.calibrators.theory import Sweep, fcl_minimiser, principal_root, tightest_bounds
 from core.screens.kit.curves import DASHES, SHARES, Highlight, Plot, TheoryCurve
 from core.screens.kit.numbers import MINUS, THIN, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Table

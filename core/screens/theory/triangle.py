@@ -8,8 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Bool, Float
-from core.calibrators.focal_inverse import focal_loss, inverse_focal_map
-from core.calibrators.focal_map import focal_map
+from core.calibrators.focal_map import focal_loss, focal_map, inverse_focal_map
 from core.calibrators.theory import risk_isolines, temperature_scaled
 from core.losses.linear_toy import (
     FLIPPED,

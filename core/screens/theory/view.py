@@ -7,17 +7,26 @@ from functools import cache, lru_cache, partial
 import numpy as np
 
 from core.arrays import Float, sigmoid
-from core.calibrators.focal_inverse import focal_loss, inverse_focal_map, properised_loss
-from core.calibrators.focal_map import binary_focal_map, gamma_star, gradient_factor
-from core.calibrators.focal_theory import (
+from core.calibrators.focal_map import (
+    binary_focal_map,
+    focal_loss,
+    gamma_star,
+    gradient_factor,
+    inverse_focal_map,
+    properised_loss,
+)
+from core.calibrators.theory import (
+    GRIDS,
     ClosestTemperature,
+    Sweep,
     closest_temperature,
+    focal_lower_bound,
     line_fit,
     logit_grid,
     temperature_bounds,
     tightest_bounds,
+    unit_crossing,
 )
-from core.calibrators.theory import GRIDS, Sweep, focal_lower_bound, unit_crossing
 from core.losses.linear_toy import calfocal, inverse_focal
 from core.screens.kit.curves import DASHES, SHARES, Colour, Highlight, Plot, TheoryCurve
 from core.screens.kit.numbers import MINUS, in_hundred, percent, points, three

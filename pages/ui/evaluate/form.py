@@ -11,7 +11,7 @@ from typing import Final
 
 import streamlit as st
 
-from core.checkpoints.index import shipped
+from core.checkpoints.guess import shipped
 from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import CORRUPTIONS, KINDS, OFFICIAL, OWN, SEVERITIES
 from core.datasets.splits import SPLIT_NAMES

@@ -7,15 +7,13 @@ from typing import Any, Final
 import streamlit as st
 
 from core import codec
-from core.checkpoints.guess import NetworkCandidate, stated_side
-from core.checkpoints.index import shipped
+from core.checkpoints.guess import NetworkCandidate, shipped, stated_side
 from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import OutsideSet
 from core.datasets.splits import SPLIT_NAMES
 from core.errors import UsageError
 from core.fields import Field, fields_of
-from core.inference.config import MAX_OUTPUTS, EvaluationConfig, first_size, native_size
-from core.inference.folder import PICTURES
+from core.inference.config import MAX_OUTPUTS, PICTURES, EvaluationConfig, first_size, native_size
 from core.inference.preprocessing import MAX_SIDE, MOMENTS, Preprocessing, with_moments
 from core.models.catalogue import ONNX
 from core.readers.formats.pictures import PictureFiles

@@ -10,8 +10,7 @@ from core.codes import RefusalCode
 from core.errors import LibraryError, UsageError, sentence
 from core.fields import JsonObject
 from core.inference.client import Answer
-from core.inference.config import EvaluationConfig
-from core.inference.folder import WEIGHTS
+from core.inference.config import WEIGHTS, EvaluationConfig
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
 from core.library import Manifest

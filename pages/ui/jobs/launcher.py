@@ -5,9 +5,8 @@ import streamlit as st
 from core.errors import UsageError
 from core.fields import declared
 from core.jobs.local import LocalJobs
-from core.jobs.records import LOCAL, SLURM
+from core.jobs.records import LOCAL, SLURM, SlurmRequest, defaults
 from core.jobs.slurm import commands
-from core.jobs.slurm.request import SlurmRequest, defaults
 from core.library import home
 from core.screens.train.words import LAUNCHERS
 from pages.ui import frame, widgets

@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from core.errors import LibraryError
-from core.losses.papers import subject
+from core.losses.catalogue import subject
 from core.metrics.records import Score
 from core.published import PaperSetting, PublishedNumber, auroc_rows, compared
 from core.screens.kit import row_noun

@@ -6,7 +6,7 @@ import streamlit as st
 
 from core import defaults
 from core.calibrators import CALIBRATORS
-from core.calibrators.protocols import PROTOCOLS
+from core.calibrators.search import PROTOCOLS
 from core.configs import OTHER_NAMES
 from core.predictions import Task
 from core.published import PAPERS, Protocol, published

@@ -11,7 +11,6 @@ from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import count
 from core.screens.posthoc.view import ON_REQUEST
 from core.studies import posthoc
-from core.studies.fitted_temperature import InnateCalibration, innate_of_splits
 from core.studies.posthoc import (
     NONE,
     SHARE,
@@ -24,10 +23,12 @@ from core.studies.posthoc import (
 from core.studies.precomputed import methods_of
 from core.studies.temperatures import (
     FocalPoint,
+    InnateCalibration,
     TemperatureMap,
     TemperatureMaps,
     TemperatureWalk,
     gamma_walk,
+    innate_of_splits,
     temperature_curve,
     temperature_map,
     temperature_walk,

@@ -9,8 +9,7 @@ from core.datasets.catalogue import data_entry
 from core.errors import AuditError, UsageError
 from core.fields import JsonObject
 from core.jobs.local import LocalJobs
-from core.jobs.records import Job
-from core.jobs.slurm.request import SlurmRequest
+from core.jobs.records import Job, SlurmRequest
 from core.models.catalogue import MODELS
 from core.published import PAPERS, PublishedNumber, published, seeds_of
 from core.reports.compare import latex_table

@@ -9,8 +9,7 @@ import streamlit as st
 
 from core.jobs.audit import AUDIT, AuditSpec
 from core.jobs.local import LocalJobs
-from core.jobs.records import Job, JobState
-from core.jobs.slurm.request import defaults
+from core.jobs.records import Job, JobState, defaults
 from core.library import home
 from core.screens.runs import audit_words
 from pages.ui import frame, session, site, state, visitor, widgets

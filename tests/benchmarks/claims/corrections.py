@@ -20,8 +20,8 @@ from core.screens.kit.methods import IN_SENTENCE
 from core.screens.posthoc.view import innate_summary
 from core.screens.posthoc.words import plain_sentence, sentence
 from core.studies import posthoc
-from core.studies.fitted_temperature import innate_calibration
 from core.studies.posthoc import NONE, EvaluatedMethod, MethodReport
+from core.studies.temperatures import innate_calibration
 from tests.benchmarks.claims.comparisons import MANY_ROWS, compared
 from tests.benchmarks.claims.designs import Classes, Rng, Row, classes, generator, power
 from tests.benchmarks.claims.designs import sentence as claim

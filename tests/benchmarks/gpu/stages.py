@@ -179,8 +179,7 @@ def peak_mib() -> float | None:
 
 def evaluation(size: Size) -> Figures:
     """Evaluate a network in float32, as a job does with a checkpoint."""
-    from core.inference.evaluate import scores
-    from core.inference.prepare import BatchPreprocessor
+    from core.inference.evaluate import BatchPreprocessor, scores
     from core.inference.preprocessing import Preprocessing
 
     device = torch.device(size.device)

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from core.calibrators import CALIBRATORS
-from core.calibrators.export import code
-from core.calibrators.stored import from_json, make
+from core.calibrators.stored import code, from_json, make
 from core.errors import AuditError
 from core.predictions import Task
 from tests.core.calibrators.cases import drawn

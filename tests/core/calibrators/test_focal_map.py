@@ -13,15 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.arrays import log_softmax, softmax
-from core.calibrators.focal_inverse import focal_loss, inverse_focal_map, properised_loss
 from core.calibrators.focal_map import (
     binary_focal_map,
+    focal_loss,
     focal_map,
     gamma_star,
     gradient_factor,
+    inverse_focal_map,
     log_focal_map,
+    properised_loss,
 )
-from core.calibrators.focal_theory import (
+from core.calibrators.theory import (
     closest_temperature,
     line_fit,
     logit_grid,

@@ -14,7 +14,7 @@ import pytest
 
 from core.arrays import log_softmax, softmax
 from core.calibrators.focal_map import log_focal_map
-from core.calibrators.isotonic import IsotonicOrdered, tilted
+from core.calibrators.one_vs_rest import IsotonicOrdered, tilted
 from core.calibrators.spline import Spline
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.top_label import ks

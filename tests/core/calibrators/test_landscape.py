@@ -13,10 +13,9 @@ from core.calibrators.landscape import (
     landscape,
     temperature_curve,
 )
-from core.calibrators.margins import LogitMargins
+from core.calibrators.margins import OBJECTIVES, LogitMargins, objective_of
 from core.calibrators.search import scan
 from core.calibrators.temperature import Temperature
-from core.calibrators.weighing import OBJECTIVES, objective_of
 from core.errors import Refused, UsageError
 from tests.core.calibrators.cases import drawn, hard_runs
 

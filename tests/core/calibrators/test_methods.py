@@ -8,13 +8,10 @@ from sklearn.linear_model import LogisticRegression
 
 from core.arrays import log_softmax, sigmoid, softmax
 from core.calibrators import CALIBRATORS, vector_matrix
-from core.calibrators.beta import Beta
-from core.calibrators.descent import descend
-from core.calibrators.ensemble import Ensemble
-from core.calibrators.histogram import Histogram
-from core.calibrators.isotonic import Isotonic, IsotonicOrdered
+from core.calibrators.one_vs_rest import Beta, Histogram, Isotonic, IsotonicOrdered
+from core.calibrators.search import descend
 from core.calibrators.spline import Spline, knot_spline
-from core.calibrators.temperature import Temperature
+from core.calibrators.temperature import Ensemble, Temperature
 from core.calibrators.vector_matrix import Dirichlet, Matrix, Vector
 from core.errors import UsageError
 from core.metrics import METRICS

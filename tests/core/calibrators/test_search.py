@@ -13,7 +13,7 @@ from core.calibrators.focal_temperature import (
     FocalTemperature,
     best_on_line,
 )
-from core.calibrators.margins import LogitMargins, samples
+from core.calibrators.margins import OBJECTIVES, LogitMargins, objective_of, samples
 from core.calibrators.search import (
     SearchPoint,
     best_on_grid,
@@ -32,7 +32,6 @@ from core.calibrators.temperature import (
     _derivatives,
     nll_temperature,
 )
-from core.calibrators.weighing import OBJECTIVES, objective_of
 from core.metrics import top_label
 from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes

@@ -8,9 +8,15 @@ import pytest
 
 from core.arrays import log_softmax
 from core.calibrators import theory
-from core.calibrators.focal_inverse import focal_loss, inverse_focal_map, properised_loss
-from core.calibrators.focal_map import focal_map, gamma_star, gradient_factor
-from core.calibrators.focal_theory import line_fit, temperature_bounds, tightest_bounds
+from core.calibrators.focal_map import (
+    focal_loss,
+    focal_map,
+    gamma_star,
+    gradient_factor,
+    inverse_focal_map,
+    properised_loss,
+)
+from core.calibrators.theory import line_fit, temperature_bounds, tightest_bounds
 from core.errors import UsageError
 
 GOLDEN = {

@@ -38,7 +38,7 @@ def convert(capsys, monkeypatch, tmp_path):
 
 
 def check(path, unsealed, net, same):
-    from core.checkpoints.load import load
+    from core.checkpoints.match import load
 
     file, into = unsealed(path.read_bytes(), path.name)
     (group,) = file.groups

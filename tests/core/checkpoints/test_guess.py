@@ -6,8 +6,16 @@ import sys
 
 import pytest
 
-from core.checkpoints.guess import guess, stated_side
-from core.checkpoints.index import PATH, LayoutIndex, NetworkLayout, lookup, shipped, signature
+from core.checkpoints.guess import (
+    PATH,
+    LayoutIndex,
+    NetworkLayout,
+    guess,
+    lookup,
+    shipped,
+    signature,
+    stated_side,
+)
 from core.readers.weights.named_tensors import TensorInfo, WeightGroup, WeightsFile
 
 SAMPLE = [

@@ -22,8 +22,7 @@ def shuffle(torch, filled):
 def through(torch, unsealed, same):
     """Takes a saved value all the way; returns the file, the match and the first candidate."""
     from core.checkpoints.guess import guess
-    from core.checkpoints.load import load
-    from core.checkpoints.match import match
+    from core.checkpoints.match import load, match
 
     def take(value, wanted, model, *, name="net.pt", key=None, sides=(64, 64), fits=True):
         file, into = unsealed(value, name)

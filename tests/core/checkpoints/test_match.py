@@ -37,7 +37,7 @@ def matched(state, model="small_cnn", **wanted):
 def loaded(state, folder, model="small_cnn", **wanted):
     from safetensors.torch import save_file
 
-    from core.checkpoints.load import load
+    from core.checkpoints.match import load
 
     save_file({name: one.contiguous() for name, one in state.items()}, folder / "net.safetensors")
     return load(folder / "net.safetensors", model, **{**SMALL, **wanted})

@@ -11,8 +11,7 @@ from safetensors.torch import save_file
 from core.datasets import folders
 from core.datasets.load import load
 from core.errors import Refused
-from core.inference.config import EvaluationConfig, WeightsSource
-from core.inference.folder import WEIGHTS
+from core.inference.config import WEIGHTS, EvaluationConfig, WeightsSource
 from core.inference.job import run as evaluate
 from core.inference.settings import settings_of
 from core.library import open_library

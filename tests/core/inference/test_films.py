@@ -11,9 +11,9 @@ from core import codec
 from core.errors import AuditError, Refused, UsageError
 from core.inference import films
 from core.inference.client import Client
+from core.inference.evaluate import BatchPreprocessor, frame
 from core.inference.film_model import FilmModel
-from core.inference.model_cache import CPU
-from core.inference.prepare import BatchPreprocessor, frame
+from core.inference.job import CPU
 from core.inference.preprocessing import Preprocessing
 from core.models.build import build
 from core.xray import gradcam, phantom

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from core import codec
-from core.checkpoints.index import shipped
+from core.checkpoints.guess import shipped
 from core.datasets.pictures import Scaling, decode
 from core.errors import UsageError
 from core.inference.config import first_size
-from core.inference.prepare import BatchPreprocessor
+from core.inference.evaluate import BatchPreprocessor
 from core.inference.preprocessing import MOMENTS, Preprocessing
 from core.inference.settings import settings_for_folder, settings_of
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core import process_identity
-from core.jobs import launch, processes
+from core.jobs import processes
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job
 from core.jobs.slurm import commands
@@ -65,7 +65,7 @@ def told(jobs: LocalJobs, job: Job, word: str) -> bool:
 
 @pytest.fixture
 def jobs(tmp_path: Path, monkeypatch) -> LocalJobs:
-    monkeypatch.setattr(launch, "SUPERVISOR", "tests.core.jobs.supervise")
+    monkeypatch.setattr(processes, "SUPERVISOR", "tests.core.jobs.supervise")
     monkeypatch.setenv("CANDOR_DEVICES", "cpu")
     monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
     found = LocalJobs(tmp_path / "home")

@@ -12,14 +12,14 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from core import process_identity
-from core.jobs import launch
+from core.jobs import processes
 from core.jobs.local import LocalJobs
 from tests.core.jobs.conftest import config, let, until
 
 
 def main(home: Path, how: str) -> None:
     os.environ |= {"CANDOR_HOME": str(home), "CANDOR_DEVICES": "cpu"}
-    launch.SUPERVISOR = "tests.core.jobs.supervise"
+    processes.SUPERVISOR = "tests.core.jobs.supervise"
     jobs = LocalJobs(home)
     (job,) = jobs.submit([config("wait:go raise:disk")])
     until(lambda: jobs.get(job.id).state == "running")

@@ -16,7 +16,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from core import process_identity
-from core.jobs import launch, processes
+from core.jobs import processes
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
 from tests.core.jobs.conftest import ended, truth, until
@@ -26,10 +26,10 @@ SLOTS = "cpu,cuda:0"
 APP = """
 import sys, time
 from pathlib import Path
-from core.jobs import launch
+from core.jobs import processes
 from core.jobs.local import LocalJobs
 from tests.core.jobs.conftest import config
-launch.SUPERVISOR = "tests.core.jobs.supervise"
+processes.SUPERVISOR = "tests.core.jobs.supervise"
 jobs = LocalJobs(Path(sys.argv[1]))
 for n, device in ((3, "cpu"), (6, "cuda"), (2, "cpu")):
     jobs.submit([config(f"step:{n}", device=device)])
@@ -95,7 +95,7 @@ def main() -> int:
     """Run many rounds and say how the jobs ended."""
     n_rounds, seed = int(sys.argv[1]), int(sys.argv[2])
     os.environ["CANDOR_DEVICES"] = SLOTS
-    launch.SUPERVISOR = "tests.core.jobs.supervise"
+    processes.SUPERVISOR = "tests.core.jobs.supervise"
     draw, total = random.Random(seed), Counter[str]()
     with tempfile.TemporaryDirectory() as home:
         jobs = LocalJobs(Path(home) / "home")

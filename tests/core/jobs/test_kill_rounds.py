@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from core.jobs import launch, processes
+from core.jobs import processes
 from core.jobs.records import JobState
 from core.library import open_library
 from core.training import checkpoint
@@ -36,7 +36,7 @@ def test_rounds_break_no_promise(jobs, monkeypatch):
     ["trainer", *(pytest.param(name, marks=pytest.mark.soak) for name in ("supervisor", "both"))],
 )
 def test_a_real_training_that_is_killed_goes_on_and_is_whole(victim, jobs, monkeypatch):
-    monkeypatch.setattr(launch, "SUPERVISOR", "core.jobs.supervisor")
+    monkeypatch.setattr(processes, "SUPERVISOR", "core.jobs.supervisor")
     n_epochs = 30
     settings = {"loss": {"name": "adafocal", "n_bins": 5}, "n_train": 256, "epochs": n_epochs}
     (one,) = jobs.submit([config("real", **settings)])
@@ -67,7 +67,7 @@ def test_a_real_training_that_is_killed_goes_on_and_is_whole(victim, jobs, monke
 
 @pytest.mark.nightly
 def test_a_real_training_that_is_cancelled_loses_no_epoch_that_it_has_finished(jobs, monkeypatch):
-    monkeypatch.setattr(launch, "SUPERVISOR", "core.jobs.supervisor")
+    monkeypatch.setattr(processes, "SUPERVISOR", "core.jobs.supervisor")
     (one,) = jobs.submit([config("real", n_train=256, epochs=400, checkpoint_every=400)])
     folder = jobs.folder(one.id)
     until(lambda: len(folder.events()) >= 2)

@@ -13,8 +13,7 @@ from core import process_identity
 from core.errors import UsageError
 from core.jobs import processes
 from core.jobs.local import LocalJobs
-from core.jobs.records import LOCAL, SLURM, Job, JobState, Promise
-from core.jobs.slurm.request import SlurmRequest
+from core.jobs.records import LOCAL, SLURM, Job, JobState, Promise, SlurmRequest
 from core.jobs.store import JobStore
 from tests.core.jobs.conftest import config, ended, let, told, truth, until
 

@@ -5,8 +5,8 @@ import pytest
 from core.access import JOBS, Role, Visitor, group_id, user_id
 from core.errors import LibraryError
 from core.jobs.local import LocalJobs
+from core.jobs.records import SlurmRequest
 from core.jobs.slurm import commands
-from core.jobs.slurm.request import SlurmRequest
 from core.library import trail
 from tests.core.jobs.conftest import config, ended
 

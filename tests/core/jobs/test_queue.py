@@ -641,10 +641,10 @@ def test_an_end_never_changes(jobs):
 APP = """
 import sys, time
 from pathlib import Path
-from core.jobs import launch
+from core.jobs import processes
 from core.jobs.local import _device_of, LocalJobs
 from tests.core.jobs.conftest import config
-launch.SUPERVISOR = "tests.core.jobs.supervise"
+processes.SUPERVISOR = "tests.core.jobs.supervise"
 jobs = LocalJobs(Path(sys.argv[1]))
 for _ in range(int(sys.argv[2])):
     jobs.submit([config("sleep:0")])

@@ -17,10 +17,9 @@ from core.errors import LibraryError, UsageError
 from core.jobs import processes
 from core.jobs.audit import AuditSpec
 from core.jobs.local import LocalJobs
-from core.jobs.records import SLURM, Job, JobState, beat
-from core.jobs.slurm import commands, folder, supervisor
-from core.jobs.slurm.folder import Begun, Ended
-from core.jobs.slurm.request import SETTINGS, SlurmRequest, defaults
+from core.jobs.records import SETTINGS, SLURM, Job, JobState, SlurmRequest, beat, defaults
+from core.jobs.slurm import commands, supervisor
+from core.jobs.slurm.commands import Begun, Ended
 from core.library import open_library
 from core.process_identity import ProcessIdentity
 from core.training import checkpoint
@@ -81,7 +80,7 @@ def test_a_training_that_is_warned_continues_to_the_same_bits(slurm, jobs, tmp_p
     subprocess.run(["scancel", "--batch", "--signal=USR1", first.cluster], check=True)
     done = ended(jobs, first.id)
     assert (done.state, done.run) == (JobState.SUCCEEDED, first.id)
-    assert folder.begun_of(jobs.folder(first.id).path).restarts == 1
+    assert commands.begun_of(jobs.folder(first.id).path).restarts == 1
     assert any("queued again" in line for line in jobs.log(first.id, 500))
     assert_same_bits(jobs.folder(first.id), here(tmp_path / "through", settings))
 
@@ -129,7 +128,7 @@ def test_a_training_that_is_preempted_continues_to_the_same_bits(partition, held
     subprocess.run(["scancel", urgent], check=True)
     done = ended(jobs, job.id)
     assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
-    assert folder.begun_of(jobs.folder(job.id).path).restarts == 1
+    assert commands.begun_of(jobs.folder(job.id).path).restarts == 1
     assert_same_bits(jobs.folder(job.id), here(tmp_path / "through", settings))
 
 
@@ -141,13 +140,13 @@ def test_a_training_whose_time_is_up_continues_to_the_same_bits(hold, held, jobs
     settings = config("real", **ADAFOCAL)
     (job,) = jobs.submit([settings], request=SMALL)
     until(lambda: len(jobs.folder(job.id).events()) == EPOCHS)
-    began = folder.begun_of(jobs.folder(job.id).path).at
+    began = commands.begun_of(jobs.folder(job.id).path).at
     assert give(job, 2 + int((time.time() - began) / 60))
     until(lambda: any("queued again" in line for line in jobs.log(job.id, 500)))
     until(lambda: give(job, 60))
     done = ended(jobs, job.id)
     assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
-    assert folder.begun_of(jobs.folder(job.id).path).restarts == 1
+    assert commands.begun_of(jobs.folder(job.id).path).restarts == 1
     cluster_words = "".join(
         path.read_text() for path in (jobs.folder(job.id).path / "slurm").glob("*.out")
     )
@@ -204,7 +203,7 @@ def test_shards_are_audited_on_a_node_as_in_memory(shards, slurm, jobs, tmp_path
     code, report = command(capfd, path, *options, "--launcher", "slurm", *small)
     (job,) = jobs.list()
     assert (job.launcher, job.state, job.id) == (SLURM, JobState.SUCCEEDED, report.pop("run"))
-    assert folder.begun_of(jobs.folder(job.id).path).cluster == job.cluster
+    assert commands.begun_of(jobs.folder(job.id).path).cluster == job.cluster
     assert (code, report) == in_memory
     assert code == 1  # accuracy is below the gate
     logits, labels = predictions()
@@ -242,7 +241,7 @@ def test_a_preempted_start_without_progress_is_repeated(jobs):
     let(jobs, "go")
     done = ended(jobs, job.id)
     assert (done.state, done.failure) == (JobState.SUCCEEDED, None)
-    assert folder.begun_of(jobs.folder(job.id).path).restarts == 1
+    assert commands.begun_of(jobs.folder(job.id).path).restarts == 1
 
 
 @pytest.mark.nightly
@@ -253,7 +252,7 @@ def test_a_cancel_typed_on_a_shell_is_a_cancel(jobs, words):
     until(lambda: told(jobs, job, "began"))
     subprocess.run(["scancel", job.cluster], check=True)
     assert ended(jobs, job.id).state is JobState.CANCELLED
-    assert folder.ended_of(jobs.folder(job.id).path).state is JobState.CANCELLED
+    assert commands.ended_of(jobs.folder(job.id).path).state is JobState.CANCELLED
 
 
 @pytest.mark.nightly
@@ -275,8 +274,8 @@ def test_a_job_that_got_a_signal_from_elsewhere_starts_again(jobs):
     """As on a node that shuts down: the cluster has not ended it."""
     (job,) = jobs.submit([config("wait:go")], request=SMALL)
     until(lambda: told(jobs, job, "began"))
-    os.kill(folder.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGTERM)
-    until(lambda: folder.begun_of(jobs.folder(job.id).path).restarts == 1)
+    os.kill(commands.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGTERM)
+    until(lambda: commands.begun_of(jobs.folder(job.id).path).restarts == 1)
     let(jobs, "go")
     assert ended(jobs, job.id).state is JobState.SUCCEEDED
 
@@ -355,7 +354,7 @@ def test_a_training_is_queued_again_once_the_controller_is_back(slurm, held, job
     (job,) = jobs.submit([settings], request=SMALL)
     until(lambda: len(jobs.folder(job.id).events()) == EPOCHS)
     slurm.kill(CONTROLLER)
-    os.kill(folder.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGUSR1)
+    os.kill(commands.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGUSR1)
     until(lambda: not processes.marked(job.id))
     slurm.start(CONTROLLER)
     done = ended(jobs, job.id)
@@ -371,7 +370,7 @@ def test_a_process_does_not_outlive_its_supervisor(jobs):
     """Not even here, where the cluster traces processes by their parents."""
     (job,) = jobs.submit([config("wait:go")], request=SMALL)
     until(lambda: told(jobs, job, "began"))
-    os.kill(folder.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGKILL)
+    os.kill(commands.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGKILL)
     assert ended(jobs, job.id).state is JobState.LOST
     assert processes.marked(job.id) == []
 
@@ -401,12 +400,12 @@ def test_a_job_that_had_succeeded_does_not_run_again(jobs):
     (job,) = jobs.submit([config("wait:go")], request=SMALL)
     until(lambda: told(jobs, job, "began"))
     jobs.folder(job.id).finish({"state": "succeeded", "run": job.id})
-    os.kill(folder.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGKILL)
+    os.kill(commands.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGKILL)
     subprocess.run(
         [sys.executable, "-m", commands.SUPERVISOR, jobs.home, job.id],
         cwd=ROOT, env=os.environ | {"SLURM_JOB_ID": job.cluster}, check=True,
     )  # fmt: skip
-    assert folder.ended_of(jobs.folder(job.id).path).state is JobState.SUCCEEDED
+    assert commands.ended_of(jobs.folder(job.id).path).state is JobState.SUCCEEDED
     assert [line[1] for line in truth(jobs)] == ["began"]
 
 
@@ -421,7 +420,7 @@ def test_a_start_waits_until_the_former_node_is_silent(tmp_path, monkeypatch):
     supervisor._outlast(former, tmp_path)
     assert time.monotonic() - began >= 0.5
     monkeypatch.setattr(supervisor, "QUIET_S", 600.0)
-    folder.end(tmp_path, Ended(JobState.FAILED, 0.0, 1, None, ""))
+    commands.end(tmp_path, Ended(JobState.FAILED, 0.0, 1, None, ""))
     supervisor._outlast(former, tmp_path)  # it said how the job ended
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from core import codec, process_identity
-from core.jobs import launch, processes
+from core.jobs import processes
 from core.jobs.failures import explain, lost, time_limit
 from core.jobs.log import LIMIT, Follower, Log, tail
 from core.jobs.records import Failure, Job, JobState, silence, watched
@@ -100,7 +100,7 @@ def test_where_no_process_can_be_started_jobs_wait_and_one_that_was_taken_fails(
     def refuse(*_: object, **__: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    launch.warn.cache_clear()
+    processes.warn.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", refuse)
         (job,) = jobs.submit([config("wait:never")])
@@ -420,11 +420,11 @@ def test_a_job_taken_from_its_supervisor_is_ended_by_it(jobs):
 APP = """
 import signal, sys, time
 from pathlib import Path
-from core.jobs import launch
+from core.jobs import processes
 from core.jobs.local import LocalJobs
 from tests.core.jobs.conftest import config
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-launch.SUPERVISOR = "tests.core.jobs.supervise"
+processes.SUPERVISOR = "tests.core.jobs.supervise"
 ends = ("", " exit:5", " kill:SIGSEGV")
 LocalJobs(Path(sys.argv[1])).submit(
     [config(f"step:9 wait:go{end}", device="cuda") for end in ends]

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import Refused
-from core.losses.bins import AdaFocalRule, CalFocalRule
-from core.losses.replay import replay
+from core.losses.bins import AdaFocalRule, CalFocalRule, replay
 from core.predictions import Task
 from tests.core.losses.cases import GOLDEN, drawn, golden_validation
 from tests.reference import slow_losses

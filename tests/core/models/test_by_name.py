@@ -97,7 +97,7 @@ def test_sizes_are_the_networks_own(torch, name, size):
 
 @pytest.mark.nightly
 def test_network_of_another_size_than_its_builders_takes_its_own(torch):
-    from core.models.by_name import torchvision_model, torchvision_size
+    from core.models.public import torchvision_model, torchvision_size
 
     with torch.device("meta"):
         model = torchvision_model("vit_h_14", 3, 7)
@@ -144,7 +144,7 @@ def test_pretrained_weights_are_those_of_the_file_but_for_the_last_layer(
 ):
     from torchvision import models
 
-    from core.models.by_name import torchvision_model
+    from core.models.public import torchvision_model
 
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     there = models.get_model("shufflenet_v2_x0_5", weights=None)

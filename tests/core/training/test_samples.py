@@ -11,8 +11,7 @@ from core.configs import AuditConfig
 from core.errors import Refused, UsageError
 from core.inference.film_samples import HOSPITAL
 from core.library import SAMPLES, Library, summarise
-from core.losses.bins import AdaFocalRule
-from core.losses.replay import replay
+from core.losses.bins import AdaFocalRule, replay
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.studies.precomputed import studies_of

@@ -4,7 +4,7 @@ import pytest
 
 from core.datasets.texts.settings import TextConfig
 from core.errors import UsageError
-from core.losses.papers import subject
+from core.losses.catalogue import subject
 from core.published import published
 from core.training.config import from_json
 from core.training.submission import (

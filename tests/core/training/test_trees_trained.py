@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from core.library import Library
-from core.losses.papers import subject
+from core.losses.catalogue import subject
 from core.published import published
 from core.screens.published.reproduced import place_of, recipe, repetitions
 from core.training import estimate, job

@@ -7,7 +7,7 @@ import pytest
 
 from core.configs import AuditConfig
 from core.datasets.shifts import CORRUPTIONS, OutsideSet
-from core.losses.papers import subject
+from core.losses.catalogue import subject
 from core.metrics.records import Score
 from core.ood.separation import Separation, counts_at, threshold_at
 from core.predictions import Predictions, ScoreKind, Task

@@ -26,8 +26,8 @@ from core.screens.posthoc.view import (
     posthoc_view,
 )
 from core.screens.posthoc.words import plain_sentence, sentence
-from core.studies.fitted_temperature import innate_calibration
 from core.studies.posthoc import NONE, Fit, MethodReport, evaluate, fit, judge, parts
+from core.studies.temperatures import innate_calibration
 
 RNG = np.random.default_rng(3)
 TRUE = 1.5 * RNG.normal(size=(1600, 4))
