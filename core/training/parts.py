@@ -296,22 +296,29 @@ def compiles(config: TrainConfig, device: torch.device, n_rows: int) -> bool:
 
 
 def try_compiling(parts: TrainingSetup, images: Tensor) -> None:
-    """Run the first batch forward and back; where that cannot be compiled, go on without.
+    """Run the first batch forward and back; where a rank cannot compile that, all go on without.
 
     The network, its gradients and the random numbers are left as they were.
     """
     fabric, cuda = parts.fabric, parts.fabric.device.type == "cuda"
     buffers = [buffer.clone() for buffer in parts.net.buffers()]
-    parts.compiled = True
+    reason: str | None = None
     devices = [fabric.device] if cuda else []
     with torch.random.fork_rng(devices=devices), fabric.no_backward_sync(parts.model):
         try:
             fabric.backward(parts.model(images).float().mean())
         except Exception as error:  # noqa: BLE001  compilers, their files and drivers raise anything
             reason = str(getattr(error, "inner_exception", error)).strip() or type(error).__name__
-            text = f"{UNCOMPILED}: {reason.splitlines()[0][:200]}"
-            parts.compiled, parts.uncompiled = False, (Notice(NoticeCode.UNCOMPILED, text),)
-            torch.compiler.set_stance("force_eager")
+    reasons = [reason] * fabric.world_size
+    if fabric.world_size > 1:
+        torch.distributed.all_gather_object(reasons, reason)
+    failed = [rank for rank, found in enumerate(reasons) if found is not None]
+    parts.compiled = not failed
+    if failed:
+        why = str(reasons[failed[0]]).splitlines()[0][:200]
+        which = f", on process {failed[0] + 1} of {len(reasons)}" if len(reasons) > 1 else ""
+        parts.uncompiled = (Notice(NoticeCode.UNCOMPILED, f"{UNCOMPILED}: {why}{which}"),)
+        torch.compiler.set_stance("force_eager")
     parts.optimizer.zero_grad(set_to_none=True)
     with torch.no_grad():
         for buffer, before in zip(parts.net.buffers(), buffers, strict=True):

@@ -26,15 +26,15 @@ TOLERANCE = 2e-4
 ON_EDGES = 2e-3
 
 
-def trained(path, home, **changes):
-    """Train in a process of its own and return its folder."""
+def trained(path, home, module="core.training", log=None, **changes):
+    """Train in processes of their own and return the folder; what they print is added to `log`."""
     config = {
         "data": "digits", "model": "small_cnn", "loss": {"name": "adafocal", "n_bins": 5},
         "n_train": 250, "batch_size": 63, "epochs": 4, "device": "cpu", "seed": 2,
     }  # fmt: skip
     folder = JobFolder.make(path, from_json({**config, **changes}))
     done = subprocess.run(
-        [sys.executable, "-m", "core.training", str(path)],
+        [sys.executable, "-m", module, str(path)],
         cwd=ROOT,
         env={**os.environ, "CANDOR_HOME": str(home), "OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -42,6 +42,8 @@ def trained(path, home, **changes):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
+    if log is not None:
+        log += done.stdout.splitlines()
     return folder
 
 
@@ -99,3 +101,15 @@ def test_ranks_evaluate_with_the_statistics_that_the_checkpoint_holds(tmp_path):
     parts.net.load_state_dict(checkpoint.of_job(folder)["net"])
     found = predict(parts, parts.data.val).numpy()
     np.testing.assert_allclose(found, validation(tmp_path, folder)[-1], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.nightly
+def test_no_rank_is_compiled_where_one_cannot_be_and_the_job_says_so(tmp_path):
+    log, module = [], "tests.core.training.half_compiled"
+    settings = {"devices": 2, "compile": "on", "n_train": 64, "batch_size": 32, "epochs": 1}
+    folder = trained(tmp_path / "two", tmp_path, module, log, **settings)
+    (notice,) = folder.result()["notices"]
+    assert notice["code"] == "UNCOMPILED"
+    assert notice["text"].endswith("slower: cc1: no such file, on process 2 of 2")
+    assert sum(notice["text"][1:] in line for line in log) == 1
+    assert log.count("compiled code runs") == 1  # when it was tried
