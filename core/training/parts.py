@@ -392,16 +392,12 @@ def training_rows(config: TrainConfig, n: int) -> Tensor:
 
 
 def _optimizer(config: TrainConfig, net: nn.Module, device: torch.device) -> torch.optim.Optimizer:
-    settings = config.optimizer
+    settings, fused = config.optimizer, config.precision == "16" or None
+    both: dict[str, Any] = {"lr": settings.lr, "weight_decay": settings.weight_decay}
     if settings.name in {"adam", "adamw"}:
         kind = torch.optim.Adam if settings.name == "adam" else torch.optim.AdamW
-        return kind(
-            net.parameters(),
-            lr=settings.lr,
-            weight_decay=settings.weight_decay,
-            # one pass over the vectors of all words
-            fused=device.type == "cpu" or config.precision == "16" or None,
-        )
+        # on a CPU too: one pass over the vectors of all words
+        return kind(net.parameters(), **both, fused=fused or device.type == "cpu" or None)
     if settings.name == "adagrad":
         groups: list[dict[str, Any]] = [{"params": net.parameters()}]
         if config.of_texts and settings.vectors_lr is not None:
@@ -411,14 +407,8 @@ def _optimizer(config: TrainConfig, net: nn.Module, device: torch.device) -> tor
                 {"params": others},
                 {"params": [vectors], "weight_decay": 0.0, "eps": PLAIN, "times": times},
             ]
-        return torch.optim.Adagrad(groups, lr=settings.lr, weight_decay=settings.weight_decay)
-    sgd = torch.optim.SGD(
-        net.parameters(),
-        lr=settings.lr,
-        momentum=settings.momentum,
-        weight_decay=settings.weight_decay,
-        fused=config.precision == "16" or None,
-    )
+        return torch.optim.Adagrad(groups, **both, fused=fused)
+    sgd = torch.optim.SGD(net.parameters(), **both, momentum=settings.momentum, fused=fused)
     if config.precision == "16" and settings.momentum:
         for weight in net.parameters():  # which stays uninitialised where the first step is skipped
             sgd.state[weight]["momentum_buffer"] = torch.zeros_like(weight)

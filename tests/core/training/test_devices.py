@@ -77,7 +77,8 @@ def float16_steps(plugin, digits, optimizer, **changes):
         for group in parts.optimizer.param_groups:
             group["fused"] = False
         parts.optimizer.optimizer._step_supports_amp_scaling = False
-        parts.optimizer.optimizer.state.clear()
+        if optimizer["name"] != "adagrad":  # which begins with its sums, of zeros
+            parts.optimizer.optimizer.state.clear()
     sums, weights = loop.Sums.zero(fabric.device), []
     for rows in parts.rows.split(25):
         (images,) = digits.train.inputs([rows], fabric.device)
@@ -89,7 +90,7 @@ def float16_steps(plugin, digits, optimizer, **changes):
 
 # Adam divides small gradients by their own size, and their last bits grow from step to step. In
 # the first real one, a skipped step that was counted though would move weights by 4e-3.
-@pytest.mark.parametrize(("name", "n_compared"), [("sgd", 6), ("adam", 3)])
+@pytest.mark.parametrize(("name", "n_compared"), [("sgd", 6), ("adam", 3), ("adagrad", 3)])
 def test_float16_skips_steps_without_a_wait_as_fabric_does_with_one(name, n_compared, digits):
     changes = {"optimizer": {"name": name, "lr": 0.01}, "clip_norm": 2.0}
     ours, n_waits = float16_steps(ScaledPrecision, digits, **changes)
