@@ -179,14 +179,19 @@ def test_two_nodes_train_as_two_processes_here(slurm, jobs, tmp_path):
 
 @pytest.mark.nightly
 def test_a_sweep_is_one_array_and_the_library_fills(slurm, jobs):
-    sweep = trainings(config("", **ADAFOCAL | {"epochs": 1}), "", ["ce"], [0])
-    one, other = jobs.submit(sweep, request=SMALL)
-    assert [job.cluster.split("_")[1] for job in (one, other)] == ["0", "1"]
-    assert one.cluster.split("_")[0] == other.cluster.split("_")[0]
-    for job in (one, other):
+    base = config("", **ADAFOCAL | {"epochs": 1})
+    sweep = trainings(base, "", ["ce"], [0], {"loss.n_bins": (5, 10)})
+    submitted = jobs.submit(sweep, request=SMALL)
+    arrays, tasks = zip(*(job.cluster.split("_") for job in submitted), strict=True)
+    assert (len({*arrays}), tasks) == (1, ("0", "1", "2"))
+    for job in submitted:
         assert ended(jobs, job.id).state is JobState.SUCCEEDED
         assert np.isfinite(open_library().load(job.id, "test").scores).all()
-    assert {row.id for row in open_library().rows(kind="train")} == {one.id, other.id}
+    assert {row.id for row in open_library().rows(kind="train")} == {job.id for job in submitted}
+    losses = [open_library().get(job.id).config["loss"] for job in submitted]
+    assert [(loss["name"], loss.get("n_bins")) for loss in losses] == [
+        ("adafocal", 5), ("adafocal", 10), ("ce", None),
+    ]  # fmt: skip
 
 
 # An audit ---------------------------------------------------------------------------------------
