@@ -11,11 +11,11 @@ from core.inference.config import WEIGHTS, EvaluationConfig, WeightsSource
 from core.inference.preprocessing import Preprocessing
 from core.jobs.records import Job, JobState
 from core.jobs.store import JobStore
-from core.library import Library, RunSource, summarise
-from core.metrics.suite import audit
+from core.library import Library, RunSource
 from core.models.build import build
 from core.predictions import Predictions, ScoreKind, Task
 from core.training.folder import JobFolder
+from tests.core.library.builders import headline
 
 CONFIG = EvaluationConfig(
     model="small_cnn",
@@ -84,7 +84,7 @@ def keep_run(library: Library, run_id: str, config=CONFIG):
         config.name,
         {"test": part, "corrupted-fog-3": part, "svhn": strange},
         source=RunSource(config.weights.file, config.weights.digest),
-        summary={"test": summarise(audit(part))},
+        summary={"test": headline()},
         config=config.to_json(),
         kind="evaluate",
         environment={},

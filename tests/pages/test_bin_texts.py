@@ -9,12 +9,10 @@ import pytest
 
 from core.datasets.texts.corpus import tickets
 from core.inference.client import shared
-from core.library import SAMPLES, Library, RunSource, summarise
-from core.library.history import Tables
-from core.metrics.suite import audit
+from core.library import SAMPLES, Library
 from core.predictions import Predictions, ScoreKind, Task
 from core.training.config import from_json
-from tests.core.library.builders import small_history
+from tests.core.library.builders import keep_trained
 from tests.pages.seen import PATIENCE_S, html, opened, said
 
 N = 12
@@ -38,18 +36,8 @@ def run(home, tmp_path):
     config = from_json(
         {"data": "texts", "model": "text_mean", "loss": {"name": "ce"}, "data_root": str(root)}
     )
-    kept = Library(home, SAMPLES).keep(
-        "texts",
-        {"test": part},
-        source=RunSource("texts", "0" * 32),
-        summary={"test": summarise(audit(part))},
-        config=config.to_json(),
-        environment={},
-        kind="train",
-        tables=Tables(small_history()),
-        run_id="texts23",
-    )
-    yield kept.id
+    library = Library(home, SAMPLES)
+    yield keep_trained(library, "texts23", {"test": part}, config=config.to_json(), bins=None)
     shared().close()
 
 

@@ -12,16 +12,18 @@ from core.histories import COLUMNS
 from core.jobs.local import open_jobs
 from core.jobs.records import Job, JobState
 from core.jobs.store import JobStore
-from core.library import SAMPLES, Library, RunSource, summarise
-from core.library.history import Tables
+from core.library import SAMPLES, Library, RunSource
 from core.losses.bins import AdaFocalRule, replay
-from core.metrics.suite import audit
-from core.predictions import Predictions, ScoreKind, Task
 from core.process_identity import identity
 from core.training.config import from_json
 from core.training.folder import Epoch, JobFolder
 from pages.ui.gamma import cache as cache_gamma
-from tests.core.library.builders import keep_history, small_bins, small_history
+from tests.core.library.builders import (
+    answers,
+    keep_history,
+    keep_trained,
+    small_bins,
+)
 from tests.pages.seen import PATIENCE_S, bodies, html, opened
 
 SAMPLE = "digits-adafocal"
@@ -162,21 +164,9 @@ def test_a_replay_that_cannot_be_made_is_refused_once(library):
 
 
 def keep_with_logits(library, logits):
-    rng = np.random.default_rng(0)
-    val = Predictions(
-        Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(90, 3)) * 3, rng.integers(0, 3, 90)
-    )
-    return library.keep(
-        "focal, with logits",
-        {"val": val},
-        source=RunSource("digits", "0" * 32),
-        summary={"val": summarise(audit(val))},
-        config={"loss": {"name": "focal"}},
-        environment={},
-        kind="train",
-        tables=Tables(small_history(), validation=logits.astype(np.float32)),
-        run_id="focal",
-    ).id
+    parts, config = {"val": answers()}, {"loss": {"name": "focal"}}
+    tables = {"bins": None, "validation": logits.astype(np.float32)}
+    return keep_trained(library, "focal", parts, config=config, name="focal, with logits", **tables)
 
 
 def test_a_run_of_another_loss_is_replayed(library):

@@ -12,9 +12,10 @@ from streamlit.runtime.state.query_params import QueryParams
 
 from core.codes import NoticeCode
 from core.errors import Notice
-from core.library import SAMPLES, Library, RunSource, summarise
+from core.library import SAMPLES, Library, RunSource
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
+from tests.core.library.builders import headline
 from tests.pages.seen import bodies, html, opened
 
 HOSTILE = "**b** ![x](http://x/y) [c](javascript:1) <script> $a$ :red[r]"
@@ -209,7 +210,7 @@ def hostile_run(home):
         HOSTILE,
         {"test": predictions},
         source=RunSource(f"{HOSTILE}.npz", "0" * 32),
-        summary={"test": summarise(audit(predictions))},
+        summary={"test": headline()},
         notices=[Notice("KEYS_GUESSED", f"read from {HOSTILE}")],
         tags=["t"],
     )

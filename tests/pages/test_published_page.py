@@ -22,7 +22,7 @@ from core.training.submission import IMPORT, NO_BERT, NO_WORDS
 from pages.ui.jobs import machine, watch
 from pages.ui.published import studies
 from pages.ui.published.choices import FIRST_RUN
-from tests.core.library.builders import small_history
+from tests.core.library.builders import keep_trained, small_history
 from tests.pages.seen import fine, html, opened, said, table, until
 
 PIXELS = (NoticeCode.REENCODED, NoticeCode.CHANGED_FILES)  # said of other ones than published
@@ -132,16 +132,10 @@ def test_a_run_of_an_id_that_was_there_before_is_read_anew(home):
     config = {"data": "cifar10", "model": "resnet50_cifar", "loss": {"name": "ce"}}
 
     def keep(seed: int, n_epochs: int) -> None:
-        library.keep(
-            "mine",
-            {"test": library.load(FIRST_RUN, "test")},
-            source=RunSource("x", "0" * 32),
-            summary={},
-            config=from_json(config | {"seed": seed}).to_json(),
-            environment={},
-            kind="train",
-            tables=Tables(small_history(n_epochs)),
-            run_id="mine",
+        made = from_json(config | {"seed": seed}).to_json()
+        tables = {"metrics": small_history(n_epochs), "bins": None}
+        keep_trained(
+            library, "mine", {"test": library.load(FIRST_RUN, "test")}, config=made, **tables
         )
 
     def read() -> tuple[int, int]:

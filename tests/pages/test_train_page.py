@@ -15,12 +15,9 @@ from core.errors import LostWorker, UsageError
 from core.jobs.local import open_jobs
 from core.jobs.records import Failure, Job, JobState
 from core.jobs.store import JobStore
-from core.library import SAMPLES, Library, RunSource, summarise
-from core.library.history import Tables
+from core.library import SAMPLES, Library
 from core.losses.catalogue import LOSSES
-from core.metrics.suite import audit
 from core.models import names
-from core.predictions import Predictions, ScoreKind, Task
 from core.process_identity import identity
 from core.screens.gamma.view import training_bins_cards
 from core.training import progress
@@ -36,7 +33,7 @@ from pages.ui.task import Work
 from pages.ui.train import watch
 from pages.ui.train.form import FORM
 from pages.ui.weights_source import weights_of
-from tests.core.library.builders import small_bins, small_history
+from tests.core.library.builders import keep_trained
 from tests.pages.seen import fine, html, opened, until
 
 ROOT = Path(__file__).parents[2]
@@ -73,27 +70,9 @@ def library(home):
     return Library(home, SAMPLES)
 
 
-def keep_run(library, run_id, **more):
-    rng = np.random.default_rng(0)
-    part = Predictions(
-        Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(90, 3)) * 3, rng.integers(0, 3, 90)
-    )
-    return library.keep(
-        "a run",
-        {"test": part, "val": part},
-        source=RunSource("digits", "0" * 32),
-        summary={"test": summarise(audit(part))},
-        config={"epochs": 3},
-        environment={},
-        kind="train",
-        tables=Tables(small_history(), small_bins(), **more),
-        run_id=run_id,
-    )
-
-
 def test_trainings_of_one_submission_lead_to_compare_once_all_have_ended(page, keep, library):
     for name in ("first", "second"):
-        keep_run(library, name)
+        keep_trained(library, name)
         keep(name, JobState.SUCCEEDED, run=name, group="sweep")
     links = [link.proto for link in fine(page()).get("page_link")]
     (link,) = (one for one in links if one.label == "Compare by setting")
@@ -600,7 +579,7 @@ def test_the_time_of_texts_is_told_in_texts():
 
 
 def test_a_run_of_the_same_settings_is_pointed_out(page, keep, library):
-    keep_run(library, "ended")
+    keep_trained(library, "ended")
     keep("ended", JobState.SUCCEEDED, run="ended")
     test = fine(page())
     assert any("Trained before" in one.value for one in test.markdown)
@@ -615,7 +594,7 @@ def test_a_run_of_the_same_settings_is_pointed_out(page, keep, library):
 def test_a_run_of_another_folder_is_another(page, keep, library, monkeypatch, tmp_path):
     monkeypatch.setenv("CANDOR_IMPORT", str(tmp_path))
     config = from_json(FIRST | {"data": "folder", "data_root": str(tmp_path / "a")})
-    keep_run(library, "ended")
+    keep_trained(library, "ended")
     keep("ended", JobState.SUCCEEDED, config=config, run="ended")
     test = upload(page(), json.dumps(config.to_json()).encode())
     assert any("Trained before" in one.value for one in test.markdown)
@@ -774,7 +753,7 @@ def test_a_resume_with_other_threads_is_said_where_it_is_offered(
 
 
 def test_a_finished_job_opens_its_run(page, keep, library):
-    keep_run(library, "ended")
+    keep_trained(library, "ended")
     keep("ended", JobState.SUCCEEDED, run="ended")
     test = fine(page(job="ended"))
     assert {"Open in Reliability", "Open in Gamma dynamics"} <= set(buttons(test))
@@ -788,7 +767,7 @@ def test_a_finished_job_opens_its_run(page, keep, library):
 @pytest.mark.parametrize("kept", [True, False])
 def test_logits_by_learned_epoch_are_drawn_where_they_were_kept(page, keep, library, kept):
     logits = np.zeros((3, 90, 3), np.float32) if kept else None
-    keep_run(library, "ended", validation=logits)
+    keep_trained(library, "ended", validation=logits)
     keep("ended", JobState.SUCCEEDED, run="ended")
     text = html(fine(page(job="ended")))
     assert ("Largest logit by learned epoch" in text) is kept
@@ -800,7 +779,7 @@ def test_many_logits_are_read_in_a_process_once_somebody_wants_them(
     page, keep, library, monkeypatch
 ):
     monkeypatch.setattr(watch, "LIGHT_BYTES", 0)
-    keep_run(library, "ended", validation=np.zeros((3, 90, 3), np.float32))
+    keep_trained(library, "ended", validation=np.zeros((3, 90, 3), np.float32))
     keep("ended", JobState.SUCCEEDED, run="ended")
     test = fine(page(job="ended"))
     assert not test.session_state[task.WORKS]
@@ -810,7 +789,7 @@ def test_many_logits_are_read_in_a_process_once_somebody_wants_them(
 
 
 def test_damaged_logits_are_refused_where_they_would_be_drawn(page, keep, library):
-    keep_run(library, "ended", validation=np.zeros((3, 90, 3), np.float32))
+    keep_trained(library, "ended", validation=np.zeros((3, 90, 3), np.float32))
     keep("ended", JobState.SUCCEEDED, run="ended")
     (library.folder("ended") / "validation.safetensors").write_bytes(b"no logits")
     (refusal,) = page(job="ended").error
@@ -818,7 +797,7 @@ def test_damaged_logits_are_refused_where_they_would_be_drawn(page, keep, librar
 
 
 def test_a_model_of_texts_is_not_offered_images(page, keep, library):
-    keep_run(library, "ended")
+    keep_trained(library, "ended")
     texts = from_json({"data": "sst2", "model": "text_mean", "loss": {"name": "ce"}})
     for config, offered in ((texts, False), (CONFIG, True)):
         job_id = "texts" if config is texts else "images"
@@ -829,7 +808,7 @@ def test_a_model_of_texts_is_not_offered_images(page, keep, library):
 
 
 def test_a_finished_job_whose_run_was_deleted_says_so(page, keep, library):
-    keep_run(library, "ended")
+    keep_trained(library, "ended")
     keep("ended", JobState.SUCCEEDED, run="ended")
     library.delete("ended")
     test = fine(page(job="ended"))
@@ -847,7 +826,7 @@ def test_curves_are_compared_with_another_run(page, keep):
 
 
 def test_a_job_is_not_compared_with_its_own_run(page, keep, library):
-    keep_run(library, "kept")
+    keep_trained(library, "kept")
     keep("ended", JobState.SUCCEEDED, run="kept")
     keep("mine", JobState.CANCELLED, n_epochs=3)
     assert "a run" in fine(page(job="mine")).selectbox(key="widget.against").options

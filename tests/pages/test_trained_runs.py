@@ -5,11 +5,13 @@ from html import unescape
 import numpy as np
 import pytest
 
-from core.library import SAMPLES, Library, RunSource, summarise
-from core.library.history import Tables
-from core.metrics.suite import audit
-from core.predictions import Predictions, ScoreKind, Task
-from tests.core.library.builders import keep_history, small_bins, small_history
+from core.library import SAMPLES, Library, RunSource
+from tests.core.library.builders import (
+    answers,
+    keep_history,
+    keep_trained,
+    small_bins,
+)
 from tests.pages.seen import opened
 
 SOURCE = RunSource("digits", "0" * 32)
@@ -27,21 +29,7 @@ def history(library):
 
 @pytest.fixture
 def trained(library):
-    rng = np.random.default_rng(0)
-    test = Predictions(
-        Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(90, 3)) * 3, rng.integers(0, 3, 90)
-    )
-    return library.keep(
-        "adafocal, seed 0",
-        {"test": test},
-        source=SOURCE,
-        summary={"test": summarise(audit(test))},
-        config={"epochs": 3},
-        environment={},
-        kind="train",
-        tables=Tables(small_history(), small_bins()),
-        run_id="trained",
-    ).id
+    return keep_trained(library, "trained", {"test": answers()}, name="adafocal, seed 0")
 
 
 def test_the_runs_page_lists_both_beside_the_samples(trained, history):

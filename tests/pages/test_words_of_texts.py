@@ -6,8 +6,7 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from core.library import SAMPLES, Library, RunSource, summarise
-from core.library.history import Tables
+from core.library import SAMPLES, Library
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.reports.build import ReportRequest, report_files, run_of_library
@@ -16,7 +15,7 @@ from core.screens.kit.sentences import plain_sentence, verdict_sentence
 from core.screens.kit.theme import THEMES
 from core.training.config import from_json
 from pages.ui import frame, widgets
-from tests.core.library.builders import small_history
+from tests.core.library.builders import keep_trained
 from tests.pages.seen import fine, opened, said
 
 WRONG = re.compile(r"\b(images?|pictures?|films?)\b", re.IGNORECASE)
@@ -55,17 +54,8 @@ def run(home):
                 "text": {"left_out": ["sci.med"]},
             }
         )
-        Library(home, SAMPLES).keep(
-            f"newsgroups {number}",
-            splits,
-            source=RunSource("20newsgroups", "0" * 32),
-            summary={"test": summarise(audit(splits["test"]))},
-            config=config.to_json(),
-            environment={},
-            kind="train",
-            tables=Tables(small_history()),
-            run_id=f"texts{number}",
-        )
+        made = {"name": f"newsgroups {number}", "config": config.to_json(), "bins": None}
+        keep_trained(Library(home, SAMPLES), f"texts{number}", splits, **made)
     return "texts1"
 
 
