@@ -32,8 +32,8 @@ class Part:
             Part.listener(self.start + (self.end - self.start) * inner, self.words)
 
 
-def on_progress(listener: Listener) -> None:
-    """Call a function with the share that is done, and what is being done, from now on."""
+def on_progress(listener: Listener | None) -> None:
+    """Call a function, or none, with the share that is done and with what is, from now on."""
     Part.listener = listener
 
 

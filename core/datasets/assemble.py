@@ -194,7 +194,7 @@ def _streamed(
     """Return a data set whose images stay in their files."""
     size = request.size
     assert size is not None
-    kept = resized_pictures(root, pictures, size, request.scaling) if request.kept else None
+    kept = resized_pictures(root, pictures, size, request.scaling, filled=request.kept)
     splits = {
         name: StreamedSplit(
             targets=rows.targets(name),

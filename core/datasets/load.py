@@ -120,7 +120,8 @@ def load(  # noqa: PLR0913  each is a separate wish of a config
     scaling : Scaling
         How streamed images are brought to `size`.
     kept : bool
-        Whether streamed images are kept resized below CANDOR_HOME, to be decoded only once.
+        Whether `keep_resized` may keep streamed images below CANDOR_HOME, to be decoded only once;
+        those that are there are read in any case.
     sparing : bool
         Whether small pictures are streamed too: few are looked at, and the moments are not needed.
     changed_files : bool

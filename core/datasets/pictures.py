@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import torch
-from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from core.errors import Refused
 from core.progress import advance, stage
@@ -39,6 +39,9 @@ TURNS: Final[dict[object, Image.Transpose]] = {
 }
 MAX_PIXELS: Final = 50_000_000  # a few kilobytes can claim more and fill the memory
 CHUNK: Final = 256  # pictures a thread decodes at a time
+# libjpeg can leave out of a JPEG what a half, quarter or eighth of its size does not show. It does
+# where that is still so many times the size it is scaled to: docs/measurements.md has the pixels.
+REDUCED: Final = 3
 # What Pillow's decoders throw at damaged files; seen in 30,000 altered ones or in their source.
 _DAMAGE: Final = (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error, zlib.error)
 _HUGE: Final = (Image.DecompressionBombError, Image.DecompressionBombWarning)
@@ -61,12 +64,18 @@ class Scaling:
     bicubic: bool = False
 
     def apply(self, picture: Image.Image, size: Size) -> Image.Image:
-        """Return the picture at a height and width."""
+        """Return a picture, which may not be decoded yet, at a height and width; RGB or grey."""
+        height, width = size
+        drafted = picture.draft(None, (REDUCED * width, REDUCED * height))
+        across, down = drafted[1][2:] if drafted else picture.size
+        left, top = 0.0, 0.0
+        if self.cover and across / down != width / height:
+            wide, high = min(across, width / height * down), min(down, across / (width / height))
+            left, top = (across - wide) * 0.5, (down - high) * 0.5
+            across, down = left + wide, top + high
         method = Image.Resampling.BICUBIC if self.bicubic else Image.Resampling.BILINEAR
-        pil_size = (size[1], size[0])
-        if self.cover:
-            return ImageOps.fit(picture, pil_size, method)
-        return picture.resize(pil_size, method)
+        plain = _without_palette(picture)
+        return plain.resize((width, height), method, (left, top, across, down))
 
 
 STRETCHED: Final = Scaling()
@@ -129,14 +138,15 @@ def decode(root: Path, name: str, size: Size | None = None, scaling: Scaling = S
             if source.format != "MPO" and getattr(source, "n_frames", 1) > 1:
                 what = f"The picture {name} has several frames"
                 raise Refused("IMAGE_FRAMES", what, "save the frame that is meant", location=name)
-            turn = TURNS.get(source.getexif().get(ExifTags.Base.Orientation))
-            upright = source if turn is None else source.transpose(turn)
-            if upright.mode == "P":  # its transparency is no colour
-                upright = upright.convert("RGBA")
-            picture = upright.convert("RGB")
-            if size is not None:
-                picture = scaling.apply(picture, size)
-            return np.asarray(picture).transpose(2, 0, 1)
+            held = source.getexif().get(ExifTags.Base.Orientation, 1)
+            turn = TURNS.get(held)
+            if size is None:
+                picture = _without_palette(source)
+            else:
+                lies = turn is not None and held > 4  # its height is stored as its width
+                picture = scaling.apply(source, size[::-1] if lies else size)
+            upright = picture if turn is None else picture.transpose(turn)
+            return np.asarray(upright.convert("RGB")).transpose(2, 0, 1)
     except _HUGE as error:
         raise _too_large(name) from error
     except UnidentifiedImageError as error:
@@ -200,6 +210,13 @@ def threads() -> Iterator[ThreadPoolExecutor]:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _without_palette(picture: Image.Image) -> Image.Image:
+    """Return a picture as RGB, or grey as it is: one channel is scaled sooner than three."""
+    if picture.mode == "P":  # its transparency is no colour
+        picture = picture.convert("RGBA")
+    return picture if picture.mode in {"RGB", "L"} else picture.convert("RGB")
 
 
 def _too_large(name: str) -> Refused:

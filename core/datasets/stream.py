@@ -1,14 +1,14 @@
 """Images read from their files as they are needed, and kept resized; imports torch."""
 
+import errno
 import logging
 import os
-import shutil
-import zlib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from random import SystemRandom
 from typing import Final
 
 import numpy as np
@@ -16,15 +16,25 @@ import PIL
 import torch
 from torch import Tensor
 
-from core.arrays import Int, digest
-from core.datasets.base import DatasetSplit
+from core.arrays import Bool, Int, digest
+from core.datasets.base import DatasetSplit, LabelledRows
 from core.datasets.listing import PictureFile
-from core.datasets.pictures import STRETCHED, Pixels, Scaling, Size, decode, threads
+from core.datasets.pictures import (
+    REDUCED,
+    STRETCHED,
+    Pixels,
+    Scaling,
+    Size,
+    decode,
+    threads,
+)
 from core.library import home
+from core.progress import advance, stage
 
 AHEAD: Final = 3  # batches decoded while the device works on one
 LEFT_FREE: Final = 0.5  # of what is free on the disk, when all pictures are kept
-CHECK: Final = 4  # bytes before a picture: CRC-32 of its pixels
+GROUP: Final = 64  # pictures that a thread keeps at a time
+THERE: Final = b"\1"
 LOG = logging.getLogger(__name__)
 
 
@@ -35,72 +45,101 @@ def pictures_digest(pictures: Sequence[PictureFile], *how: str) -> str:
 
 
 class ResizedPictures:
-    """A file of the pixels of pictures, each kept when it is first decoded.
+    """A file of the pixels of pictures, after one byte for each that says whether they are there.
 
-    Several processes may read and fill it at once. A picture that is not there, or was written by
-    half, is told by its check sum and decoded again. Once the disk refuses one, no more are kept.
+    Several processes may read and fill it at once. A byte is written when the pixels are on the
+    disk, so filling goes on after a kill or a loss of power. Pixels are read straight to where
+    they are used: of a mapped file, an error of the disk would end the process.
 
     Parameters
     ----------
     path : Path
+    n : int
+        Pictures of the folder.
     size : (int, int)
         Height and width of every picture.
+    filled : bool
+        Whether pictures are written too; else the file must be there.
     """
 
-    def __init__(self, path: Path, size: Size) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._shape = (3, *size)
-        self._stride = CHECK + 3 * size[0] * size[1]
-        self._full = False
+    def __init__(self, path: Path, n: int, size: Size, *, filled: bool) -> None:
+        self.filled, self._n = filled, n
+        self.bytes_each = 3 * size[0] * size[1]
+        how = os.O_RDWR | os.O_CREAT if filled else os.O_RDONLY
+        self._file = os.open(path, how | os.O_CLOEXEC, 0o600)
+        if filled and os.fstat(self._file).st_size != self._offset(n):  # new, or damaged
+            os.truncate(self._file, 0)
+            os.truncate(self._file, self._offset(n))
 
     def __del__(self) -> None:
-        os.close(self._file)
+        if hasattr(self, "_file"):
+            os.close(self._file)
 
-    def read(self, place: int) -> Pixels | None:
-        """Return the (3, H, W) pixels of a picture, or None."""
-        record = os.pread(self._file, self._stride, place * self._stride)
-        check, pixels = record[:CHECK], memoryview(record)[CHECK:]
-        if len(record) < self._stride or zlib.crc32(pixels) != int.from_bytes(check, "little"):
-            return None
-        return np.frombuffer(pixels, np.uint8).reshape(self._shape)
+    def there(self) -> Bool:
+        """Return which pictures are there, (n,)."""
+        marks: Bool = np.frombuffer(os.pread(self._file, self._n, 0), np.uint8) == THERE[0]
+        return marks
+
+    def has(self, place: int) -> bool:
+        """Whether a picture is there."""
+        return os.pread(self._file, 1, place) == THERE
+
+    def read(self, place: int, pixels: Pixels) -> bool:
+        """Read a picture into (3, H, W) pixels; False where it is not there."""
+        try:
+            length = (
+                os.preadv(self._file, [pixels.data], self._offset(place)) if self.has(place) else 0
+            )
+        except OSError:  # of the disk
+            return False
+        return length == self.bytes_each
 
     def write(self, place: int, pixels: Pixels) -> None:
-        """Keep a picture, if the disk has room."""
-        if self._full:
-            return
-        plain = pixels.tobytes()
-        record = zlib.crc32(plain).to_bytes(CHECK, "little") + plain
-        try:
-            self._full = os.pwrite(self._file, record, place * self._stride) < len(record)
-        except OSError:
-            self._full = True
+        """Keep a picture, to be marked later; OSError where the disk is full."""
+        if os.pwrite(self._file, pixels.tobytes(), self._offset(place)) < self.bytes_each:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def mark(self, places: Iterable[int]) -> None:
+        """Say that pictures are there, once the disk has them."""
+        os.fsync(self._file)
+        for place in places:
+            os.pwrite(self._file, THERE, place)
+
+    def free(self) -> int:
+        """Return how many bytes are free on its disk."""
+        disk = os.fstatvfs(self._file)
+        return disk.f_bavail * disk.f_frsize
+
+    def _offset(self, place: int) -> int:
+        return self._n + place * self.bytes_each
 
 
 def resized_pictures(
-    root: Path, pictures: Sequence[PictureFile], size: Size, scaling: Scaling
+    root: Path,
+    pictures: Sequence[PictureFile],
+    size: Size,
+    scaling: Scaling,
+    *,
+    filled: bool,
 ) -> ResizedPictures | None:
-    """Return where the pixels of a folder's pictures are kept, or None where there is no room.
+    """Return what is kept of the pixels of a folder's pictures, to be filled or only read.
 
-    What was kept of earlier states of the folder is removed.
+    None where nothing is kept. To fill it, what was kept of earlier states of the folder is
+    removed first.
     """
     prefix = f"resized-{digest(str(root.resolve()))}"
-    state = f"{prefix}-{pictures_digest(pictures)}"
+    state = f"{prefix}-{pictures_digest(pictures, str(REDUCED))}"
     how = f"{size[0]}x{size[1]}{'-cover' * scaling.cover}{'-bicubic' * scaling.bicubic}"
     path = home() / "cache" / f"{state}-{how}.u8"
-    needed = len(pictures) * (CHECK + 3 * size[0] * size[1])
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for older in set(path.parent.glob(f"{prefix}-*")) - {*path.parent.glob(f"{state}-*")}:
-            older.unlink(missing_ok=True)
-        free = shutil.disk_usage(path.parent).free
-        needed -= path.stat().st_blocks * 512 if path.exists() else 0
-        if needed > LEFT_FREE * free:
-            why = f"resized copies need {needed / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free"
-            LOG.info("pictures are decoded in each epoch: %s", why)
-            return None
-        return ResizedPictures(path, size)
+        if filled:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for older in set(path.parent.glob(f"{prefix}-*")) - {*path.parent.glob(f"{state}-*")}:
+                older.unlink(missing_ok=True)
+        return ResizedPictures(path, len(pictures), size, filled=filled)
     except OSError as error:
-        LOG.info("pictures are decoded in each epoch: no copies can be kept (%s)", error)
+        if filled:
+            LOG.warning("Pictures are decoded in each epoch: no copies can be kept (%s)", error)
         return None
 
 
@@ -118,7 +157,7 @@ class StreamedSplit(DatasetSplit):
     own_size : bool
         Whether all pictures have this size themselves, so that none is scaled.
     kept : ResizedPictures or None
-        Where resized pictures are kept for the next epoch, the picture of each row at `places`.
+        What is kept of resized pictures, the picture of each row at `places`.
     places : (N,) int64, or None
     """
 
@@ -149,14 +188,72 @@ class StreamedSplit(DatasetSplit):
                 yield _finished(*coming.popleft(), device)
 
     def _fill(self, pixels: Pixels, place: int, row: int) -> None:
-        if self.kept is None or self.places is None:
-            pixels[place] = decode(self.root, self.row_ids[row], self.size, self.scaling)
-            return
-        kept = self.kept.read(int(self.places[row]))
-        if kept is None:
-            kept = decode(self.root, self.row_ids[row], self.size, self.scaling)
-            self.kept.write(int(self.places[row]), kept)
-        pixels[place] = kept
+        kept, places = self.kept, self.places
+        if kept is None or places is None or not kept.read(int(places[row]), pixels[place]):
+            pixels[place] = self._decoded(row)
+
+    def _decoded(self, row: int) -> Pixels:
+        return decode(self.root, self.row_ids[row], self.size, self.scaling)
+
+    def keep(self, rows: Tensor) -> int:
+        """Decode and keep what is not there of some rows, and return their number."""
+        assert self.kept is not None
+        assert self.places is not None
+        places = {row: int(self.places[row]) for row in rows.tolist()}
+        # Another process may have kept some by now
+        absent = {row: place for row, place in places.items() if not self.kept.has(place)}
+        for row, place in absent.items():
+            self.kept.write(place, self._decoded(row))
+        self.kept.mark(absent.values())
+        return len(places)
+
+
+def keep_resized(
+    parts: Sequence[tuple[LabelledRows, Tensor]], stops: Callable[[], bool] = lambda: False
+) -> bool:
+    """Decode in threads what is not kept yet of some rows of each part; False if stopped.
+
+    Processes that do so at once share the work: each takes groups of rows in an order of its own,
+    and leaves out what is there by then. Without room on the disk nothing more is kept.
+
+    Parameters
+    ----------
+    parts : sequence of (LabelledRows, int64 tensor)
+        Of one data set, with the rows that epochs will read; only streamed images are kept.
+    stops : callable
+        Asked after each group of rows whether to stop before the end.
+
+    Raises
+    ------
+    Refused
+        A picture that cannot be read.
+    """
+    groups: list[tuple[StreamedSplit, Tensor]] = []
+    for part, rows in parts:
+        if isinstance(part, StreamedSplit) and part.kept is not None and part.places is not None:
+            absent = ~part.kept.there()[part.places[rows]]
+            missing = rows[torch.from_numpy(absent)].sort().values
+            groups += [(part, group) for group in torch.split(missing, GROUP) if part.kept.filled]
+    n = sum(len(rows) for _, rows in groups)
+    if not n:
+        return True
+    kept = groups[0][0].kept  # the same for all
+    assert kept is not None
+    needed, free = n * kept.bytes_each, kept.free()
+    if needed > LEFT_FREE * free:
+        why = f"their copies need {needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free"
+        LOG.warning("Pictures are decoded in each epoch: %s", why)
+        return True
+    SystemRandom().shuffle(groups)
+    with threads() as pool, stage(f"Preparing {n:,} pictures", 0.0, 1.0, n):
+        try:
+            for done in pool.map(lambda group: group[0].keep(group[1]), groups):
+                advance(done)
+                if stops():
+                    return False
+        except OSError as error:
+            LOG.warning("Pictures that are not kept yet are decoded in each epoch (%s)", error)
+    return True
 
 
 def _finished(images: Tensor, pictures: Sequence[Future[None]], device: torch.device) -> Tensor:

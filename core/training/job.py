@@ -1,10 +1,14 @@
 """One training job from its folder to a run in the library; torch."""
 
+import logging
+import math
 import shutil
+import time
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import torch
 
 from core.arrays import digest
 from core.configs import AuditConfig
@@ -12,6 +16,7 @@ from core.datasets.base import LabelledRows, SplitDataset
 from core.datasets.catalogue import data_entry
 from core.datasets.load import load
 from core.datasets.pictures import Scaling
+from core.datasets.stream import keep_resized
 from core.datasets.texts.corpus import LEFT_OUT
 from core.datasets.texts.dataset import TextDataset, load_texts
 from core.errors import LibraryError, Notice, Refused, UsageError
@@ -23,14 +28,18 @@ from core.metrics.suite import audit
 from core.models.build import input_size
 from core.models.catalogue import TREE_LSTM
 from core.predictions import Predictions, ScoreKind
-from core.training import checkpoint, threads
+from core.progress import Listener, on_progress
+from core.training import checkpoint, progress, threads
 from core.training.config import TrainConfig, advice
 from core.training.folder import JobFolder, environment
-from core.training.loop import TrainingOutcome, train
+from core.training.loop import EVERY_S, TrainingOutcome, train
 from core.training.parts import TrainingSetup, assemble, connect, predict
+from core.training.progress import Progress
 
 STREAMED: Final = (224, 224)  # large images, for networks that take any size
 COPIES: Final = 3  # two checkpoints and the one being written
+LOG_S: Final = 5.0  # between lines of the log before the first epoch
+LOG: Final = logging.getLogger(__name__)
 Json = dict[str, Any]  # Any: plain JSON values
 
 
@@ -76,13 +85,25 @@ def trained(
     Parameters and errors as of `run`; None when time was up.
     """
     config = folder.config()
-    fabric = connect(config)
+    fabric, began = connect(config), time.monotonic()
+    if fabric.is_global_zero:
+        on_progress(preparation_listener(folder, config.epochs))
     with fabric.rank_zero_first():  # downloads and decodes once
         data = load_data(config)
     parts = assemble(config, data, fabric)
     if fabric.is_global_zero:
         check_room(folder, parts)
         check_updates(config, len(parts.rows))
+
+    def late() -> bool:
+        spent = time.monotonic() - began
+        return progress.is_asked(folder.path) or (seconds is not None and spent >= seconds)
+
+    rest = [(part, torch.arange(len(part))) for part in (data.val, data.test)]
+    prepared = keep_resized([(data.train, parts.rows), *rest], late)  # all ranks share the work
+    on_progress(None)
+    if not fabric.broadcast(prepared):  # ranks end together, as the first does
+        return None
     outcome = train(parts, folder, seconds=seconds)
     if not outcome.finished:
         return None
@@ -94,6 +115,24 @@ def trained(
     if isinstance(data, TextDataset) and data.left_out is not None:
         splits[LEFT_OUT] = _predictions(parts, data.left_out, labelled=False)
     return parts, outcome, splits
+
+
+def preparation_listener(folder: JobFolder, n_epochs: int) -> Listener:
+    """Return what writes how far the data are prepared for the first epoch, and logs it."""
+    began, written, logged = time.monotonic(), -math.inf, -math.inf
+
+    def listener(share: float, words: str) -> None:
+        nonlocal written, logged
+        now, text = time.monotonic(), f"{words}: {share:.0%}" if share else words
+        if now - written >= EVERY_S:
+            written = now
+            so_far = Progress(0, n_epochs, 0, 0, 0.0, 0, now - began, None, text)
+            progress.write(folder.path, so_far)
+        if now - logged >= LOG_S:
+            logged = now
+            LOG.info(text)
+
+    return listener
 
 
 def load_data(config: TrainConfig, *, download: bool = True) -> SplitDataset | TextDataset:
@@ -123,7 +162,7 @@ def load_images(
         size=size,
         download=download and root is None,
         scaling=Scaling(cover=entry.cropped),
-        kept=not sparing,  # epoch after epoch reads them
+        kept=not sparing,
         sparing=sparing,
         changed_files=config.changed_files,
     )

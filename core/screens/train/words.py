@@ -125,6 +125,8 @@ class TrainingWords:
 
 def progress_words(progress: Progress, words: TrainingWords) -> str:
     """Return how far a training is, in one line."""
+    if progress.stage:
+        return progress.stage
     now = count(min(progress.epoch + 1, progress.n_epochs))
     text = f"{words.epoch} {now} of {count(progress.n_epochs)}"
     return text + (f", {about(progress.left)} left" if progress.left is not None else "")

@@ -11,7 +11,7 @@ import torch
 from core.datasets.base import SplitDataset
 from core.datasets.catalogue import FINDINGS
 from core.datasets.load import load
-from core.datasets.stream import StreamedSplit
+from core.datasets.stream import StreamedSplit, keep_resized
 from core.errors import Refused
 from core.predictions import Task
 from tests.core.datasets.written import CPU, all_images, by_name, random_pixels, rows, write_png
@@ -67,6 +67,7 @@ def patients(data: SplitDataset) -> list[set[str]]:
 def test_a_film_is_decoded_once_for_all_epochs_of_a_training(root: Path) -> None:
     flag_list(root)
     data = load("chestxray14", root=root, split_seed=0, size=(64, 64), kept=True)
+    assert keep_resized([(data.train, torch.arange(len(data.train)))])
     first = all_images(data.train)
     for film in root.rglob("*.png"):
         film.write_bytes(b"no longer a picture")

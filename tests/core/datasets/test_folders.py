@@ -2,20 +2,24 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from core.datasets import assemble, stream
 from core.datasets.base import ResidentSplit, SplitDataset
 from core.datasets.load import load
-from core.datasets.stream import StreamedSplit
+from core.datasets.stream import StreamedSplit, keep_resized
 from core.errors import Refused
+from core.progress import on_progress
 from tests.core.datasets.written import all_images, by_name, random_pixels, write_png
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
@@ -275,102 +279,198 @@ def spoil(file: Path) -> None:
     os.utime(file, ns=(about.st_atime_ns, about.st_mtime_ns))
 
 
-def test_a_streamed_picture_is_decoded_once_whatever_the_split(tmp_path: Path, home: Path) -> None:
-    root = tmp_path / "data"
-    write(root, height=66, width=40, train=10, test=2)
-    first = by_name(opened(root, size=(24, 32), kept=True))
+def prepared(
+    root: Path,
+    *,
+    size: tuple[int, int] | None = None,
+    seed: int = 0,
+    stops: Callable[[], bool] = lambda: False,
+) -> SplitDataset:
+    """Open a folder as a training does, and keep all its pictures."""
+    data = opened(root, size=size, seed=seed, kept=True)
+    every = [(part, torch.arange(len(part))) for part in (data.train, data.val, data.test)]
+    assert keep_resized(every, stops) != stops()
+    return data
+
+
+PREPARE = """import os, signal, sys
+from pathlib import Path
+import torch
+from core.datasets import stream
+from core.datasets.load import load
+data = load("folder", root=Path(sys.argv[1]), split_seed=0, kept=True)
+every = [(part, torch.arange(len(part))) for part in (data.train, data.val, data.test)]
+"""
+
+
+@pytest.fixture
+def streamed(tmp_path: Path) -> tuple[Path, dict[str, np.ndarray]]:
+    """A folder of 36 pictures of 66 x 40, and their pixels."""
+    return tmp_path / "data", write(tmp_path / "data", height=66, width=40, train=10, test=2)
+
+
+def spoil_all(root: Path) -> None:
+    """Make all pictures unreadable but the one whose size is looked at."""
     for file in root.rglob("*.png"):
-        if file != root / "train/ant/00.png":  # whose size is looked at
+        if file != root / "train/ant/00.png":
             spoil(file)
-    again = by_name(opened(root, size=(24, 32), kept=True, seed=3))
-    assert sorted(again) == sorted(first)
-    assert all(np.array_equal(again[name][0], first[name][0]) for name in first)
+
+
+def test_streamed_pictures_are_decoded_once_before_they_are_read(streamed, home: Path) -> None:
+    root, _ = streamed
+    direct = by_name(opened(root, size=(24, 32)))
+    assert not home.exists()
+    prepared(root, size=(24, 32))
     (path,) = kept(home)
     assert path.stat().st_mode & 0o077 == 0
-    with pytest.raises(Refused, match="not a readable picture"):
-        all_images(opened(root, size=(24, 40), kept=True).train)
-    with pytest.raises(Refused, match="not a readable picture"):
-        all_images(opened(root, size=(24, 32)).train)
+    spoil_all(root)
+    # Whatever the split, and for an evaluation, which makes no copies of its own
+    for data in (prepared(root, size=(24, 32), seed=3), opened(root, size=(24, 32))):
+        again = by_name(data)
+        assert sorted(again) == sorted(direct)
+        assert all(np.array_equal(again[name][0], direct[name][0]) for name in direct)
+    for other in (opened(root, size=(24, 40), kept=True), opened(root)):
+        with pytest.raises(Refused, match="not a readable picture"):
+            all_images(other.train)
 
 
-def test_a_changed_picture_is_decoded_again_and_the_old_copies_go(
-    tmp_path: Path, home: Path
-) -> None:
-    root = tmp_path / "data"
-    pixels = write(root, height=66, width=40, train=10, test=2)
-    by_name(opened(root, kept=True))
-    by_name(opened(root, size=(24, 32), kept=True))
+def test_only_rows_that_epochs_read_are_kept(streamed) -> None:
+    root, _ = streamed
+    data = opened(root, kept=True)
+    chosen = torch.tensor([20, 3, 11])
+    assert keep_resized([(data.train, chosen)])
+    assert isinstance(data.train, StreamedSplit)
+    assert data.train.kept is not None
+    there = np.flatnonzero(data.train.kept.there())
+    np.testing.assert_array_equal(there, np.sort(data.split.rows["train"][chosen]))
+
+
+def test_a_changed_picture_is_decoded_again_and_the_old_copies_go(streamed, home: Path) -> None:
+    root, pixels = streamed
+    prepared(root)
+    prepared(root, size=(24, 32))
     assert len(kept(home)) == 2
     first = kept(home)[0]
     write_png(root / "test/ant/00.png", pixels["test/bee/00.png"])
-    changed = by_name(opened(root, kept=True))
+    changed = by_name(prepared(root))
     np.testing.assert_array_equal(changed["test/ant/00.png"][0], pixels["test/bee/00.png"])
     (second,) = kept(home)
     assert second != first
 
 
-@pytest.mark.parametrize("damage", ["cut", "zeros", "flipped"])
-def test_a_copy_that_was_written_by_half_is_made_again(
-    tmp_path: Path, home: Path, damage: str
-) -> None:
-    root = tmp_path / "data"
-    pixels = write(root, height=66, width=40, train=10, test=2)
-    by_name(opened(root, kept=True))
+def test_a_broken_picture_is_named_before_the_first_epoch(streamed) -> None:
+    root, _ = streamed
+    spoil(root / "test/bee/01.png")
+    with pytest.raises(Refused, match=r"test/bee/01\.png"):
+        prepared(root)
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "long"])
+def test_a_damaged_file_of_copies_is_made_again(streamed, home: Path, damage: str) -> None:
+    root, pixels = streamed
+    prepared(root)
     (path,) = kept(home)
     whole = path.read_bytes()
-    stride = 4 + 3 * 66 * 40
-    assert len(whole) == 36 * stride
-    if damage == "cut":
-        path.write_bytes(whole[: 20 * stride + 7])
-    elif damage == "zeros":
-        path.write_bytes(whole[: 5 * stride] + bytes(3 * stride) + whole[8 * stride :])
-    else:
-        path.write_bytes(whole[: 5 * stride + 99] + b"\x99\x98" + whole[5 * stride + 101 :])
-    assert_holds(opened(root, kept=True), pixels)
+    assert len(whole) == 36 * (1 + 3 * 66 * 40)
+    assert whole[:36] == b"\1" * 36
+    path.write_bytes({"cut": whole[: 20 * 7920 + 7], "empty": b"", "long": whole + b"x"}[damage])
+    assert_holds(opened(root), pixels)  # an evaluation reads what there is
+    assert_holds(prepared(root), pixels)
     assert path.read_bytes() == whole
 
 
+def test_making_stops_when_it_should_and_goes_on_later(streamed) -> None:
+    root, pixels = streamed
+    data = prepared(root, stops=lambda: True)
+    assert_holds(data, pixels)
+    assert_holds(prepared(root), pixels)
+
+
+def test_making_goes_on_after_a_kill(streamed, home: Path, monkeypatch) -> None:
+    """The process is killed while it writes its third group of pictures."""
+    root, pixels = streamed
+    script = (
+        f"{PREPARE}stream.GROUP, marks, mark = 3, [], stream.ResizedPictures.mark\n"
+        "def killed(kept, places):\n"
+        "    marks.append(1)\n"
+        "    if len(marks) > 2:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    mark(kept, places)\n"
+        "stream.ResizedPictures.mark = killed\n"
+        "torch.set_num_threads(1)\n"
+        "stream.keep_resized(every)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, root], cwd=ROOT, check=False)
+    assert done.returncode == -signal.SIGKILL
+    (path,) = kept(home)
+    there = np.frombuffer(path.read_bytes()[:36], np.uint8) == 1
+    assert there.sum() == 6
+    for place, name in enumerate(pixels):
+        if there[place] and place:  # the first is always looked at
+            spoil(root / name)
+    assert_holds(prepared(root), pixels)
+
+
+def test_progress_of_preparing_is_told(streamed, monkeypatch) -> None:
+    root, _ = streamed
+    monkeypatch.setattr(stream, "GROUP", 6)
+    told: list[tuple[float, str]] = []
+    on_progress(lambda share, words: told.append((share, words)))
+    try:
+        prepared(root)
+        assert [words for _, words in told] == ["Preparing 36 pictures"] * len(told)
+        shares = [share for share, _ in told]
+        assert shares == sorted(shares)
+        assert (shares[0], shares[-1], len(shares)) == (0.0, 1.0, 8)  # of 27, 3 and 6 rows
+        told.clear()
+        prepared(root)
+        assert told == []
+    finally:
+        on_progress(None)
+
+
 def test_copies_are_left_out_where_the_disk_has_no_room(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    streamed, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    root = tmp_path / "data"
-    pixels = write(root, height=66, width=40, train=10, test=2)
+    root, pixels = streamed
     monkeypatch.setattr(stream, "LEFT_FREE", 0.0)
-    with caplog.at_level("INFO"):
-        assert_holds(opened(root, kept=True), pixels)
-    assert kept(home) == []
-    assert "resized copies need 0.0 GiB" in caplog.text
+    assert_holds(prepared(root), pixels)
+    (path,) = kept(home)
+    assert not any(path.read_bytes())
+    assert "are decoded in each epoch: their copies need 0.0 GiB, and " in caplog.text
 
 
 def test_copies_that_are_there_need_no_more_room(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+    streamed, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = tmp_path / "data"
-    pixels = write(root, height=66, width=40, train=10, test=2)
-    by_name(opened(root, kept=True))
+    root, pixels = streamed
+    prepared(root)
     monkeypatch.setattr(stream, "LEFT_FREE", 0.0)
-    spoil(root / "test/ant/00.png")
-    assert_holds(opened(root, kept=True), pixels)
-    assert len(kept(home)) == 1
+    spoil_all(root)
+    assert_holds(prepared(root), pixels)
 
 
-def test_a_disk_that_fills_up_keeps_no_more_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_disk_that_fills_up_keeps_no_more_and_loses_nothing(streamed, home: Path) -> None:
+    """Files may not be longer than the marks and 11 pictures."""
+    root, pixels = streamed
+    opened(root, kept=True)
+    (path,) = kept(home)
     script = (
-        "import resource, signal, sys\n"
-        "from pathlib import Path\n"
-        "import numpy as np\n"
-        "from core.datasets.stream import ResizedPictures\n"
+        f"{PREPARE}import resource\n"
+        "stream.GROUP = 1\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
-        "kept, one = ResizedPictures(Path(sys.argv[1]), (8, 8)), np.full((3, 8, 8), 7, np.uint8)\n"
-        "for place in range(4):\n"
-        "    kept.write(place, one)\n"
-        "print([kept.read(place) is not None for place in range(4)])\n"
+        "length = 36 + 11 * 3 * 66 * 40\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (length, length))\n"
+        "stream.keep_resized(every)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, tmp_path / "a.u8"], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-c", script, root], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "[True, True, False, False]\n"
+    assert "Pictures that are not kept yet are decoded in each epoch" in done.stderr
+    assert not any(path.read_bytes()[11:36])
+    assert_holds(opened(root), pixels)
+    assert_holds(prepared(root), pixels)
+    assert path.read_bytes()[:36] == b"\1" * 36
 
 
 def test_a_run_store_that_cannot_be_written_only_forgets(tmp_path: Path, home: Path) -> None:

@@ -237,3 +237,47 @@ def test_bicubic_and_bilinear_are_those_of_pillow(tmp_path):
         expected = np.asarray(Image.fromarray(pixels).resize((16, 12), method)).transpose(2, 0, 1)
         found = decode(tmp_path, "a.png", (12, 16), Scaling(bicubic=bicubic))
         np.testing.assert_array_equal(found, expected)
+
+
+def photograph(side: int) -> Image.Image:
+    """Slow shades, edges and noise of three colours, as photographs have them."""
+    rng = np.random.default_rng(7)
+    ramp = np.add.outer(np.linspace(0, 120, side), np.linspace(0, 60, side))[..., None]
+    edges = 60.0 * ((np.arange(side) // (side // 9)) % 2)[:, None, None]
+    noise = rng.normal(0, 6, (side // 4, side // 4, 3)).repeat(4, axis=0).repeat(4, axis=1)
+    return Image.fromarray(np.clip(ramp + edges * [1, 0.5, 0.2] + noise, 0, 255).astype(np.uint8))
+
+
+@pytest.mark.parametrize("cover", [False, True])
+@pytest.mark.parametrize(("size", "reduced"), [((66, 66), True), ((68, 68), False)])
+def test_a_jpeg_of_six_times_the_size_is_decoded_at_half_of_its_own(tmp_path, size, reduced, cover):
+    """400 is 6.06 times 66, but not 6 times 68; what libjpeg leaves out is hardly seen."""
+    photograph(400).crop((0, 0, 400, 399)).save(tmp_path / "a.jpg", quality=90)
+    whole = Image.open(tmp_path / "a.jpg").convert("RGB")
+    box = (0.5, 0, 399.5, 399) if cover else None
+    expected = np.asarray(whole.resize(size, Image.Resampling.BILINEAR, box)).transpose(2, 0, 1)
+    found = decode(tmp_path, "a.jpg", size, Scaling(cover=cover))
+    assert np.array_equal(found, expected) != reduced
+    off = np.abs(found.astype(int) - expected)
+    assert off.mean() < 0.4
+    assert off.max() <= 8
+
+
+def test_a_turned_picture_is_scaled_as_it_is_seen(tmp_path):
+    """Held on its side, a picture of 90 x 40 is shown at 20 x 45, and a large JPEG is reduced."""
+    pixels = np.random.default_rng(1).integers(0, 256, (40, 90, 3), np.uint8)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(pixels).save(tmp_path / "a.png", exif=exif)
+    expected = Image.fromarray(pixels).resize((45, 20), Image.Resampling.BILINEAR)
+    turned = np.rot90(np.asarray(expected), -1).transpose(2, 0, 1)
+    np.testing.assert_array_equal(decode(tmp_path, "a.png", (45, 20)), turned)
+
+
+def test_grey_pictures_have_the_pixels_of_equal_colours(tmp_path):
+    grey = np.random.default_rng(2).integers(0, 256, (90, 70), np.uint8)
+    Image.fromarray(grey).save(tmp_path / "grey.png")
+    Image.fromarray(np.stack([grey] * 3, axis=2)).save(tmp_path / "colour.png")
+    for scaling in (Scaling(), Scaling(cover=True, bicubic=True)):
+        found = [decode(tmp_path, f"{name}.png", (32, 24), scaling) for name in ("grey", "colour")]
+        np.testing.assert_array_equal(*found)

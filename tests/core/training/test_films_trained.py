@@ -6,6 +6,7 @@ import pytest
 from core.datasets.catalogue import FINDINGS
 from core.library import open_library
 from core.predictions import Task
+from core.training import progress
 from core.training.config import from_json
 from core.training.folder import JobFolder
 from core.training.job import run
@@ -59,3 +60,32 @@ def test_films_become_a_run_of_fourteen_labels(loss, films, tmp_path):
         assert library.bins(manifest.id).n_bins == 5
         counted = library.bins(manifest.id).count.reshape(3, 5).sum(axis=1)
         assert (counted >= val.n * 14 - 14).all()  # answers of the smallest confidence are in none
+
+
+@pytest.mark.slow
+def test_large_films_are_prepared_before_the_first_epoch(films, tmp_path, caplog):
+    """A training that is to stop does so on the way, and goes on later with what is there."""
+    for film in films.rglob("*.png"):
+        write_png(film, np.tile(random_pixels(1, height=33, width=33)[0], (1, 2, 2)))
+    config = from_json(
+        {
+            "data": "chestxray14", "data_root": str(films), "model": "small_cnn",
+            "loss": {"name": "ce"}, "epochs": 1, "batch_size": 8, "device": "cpu", "name": "films",
+        }
+    )  # fmt: skip
+    folder = JobFolder.make(tmp_path / "job", config)
+    progress.ask(folder.path)
+    with caplog.at_level("INFO"):
+        assert run(folder) is None
+    so_far = progress.read(folder.path)
+    assert so_far is not None
+    assert so_far.stage.startswith("Preparing 24 pictures")
+    assert "Preparing 24 pictures" in caplog.text
+    assert folder.events() == []
+    progress.forget(folder.path)
+    caplog.clear()
+    with caplog.at_level("INFO"):
+        assert run(folder)["state"] == "succeeded"
+    assert "Preparing 24 pictures" not in caplog.text
+    (path,) = (tmp_path / "home" / "cache").glob("resized-*")
+    assert path.read_bytes()[:24] == b"\1" * 24

@@ -61,6 +61,8 @@ def test_progress_in_a_line():
     assert words.progress_words(HALF, words.TECHNICAL) == "Epoch 6 of 10, about 40 s left"
     ended = replace(HALF, epoch=10, left=None)
     assert words.progress_words(ended, words.TECHNICAL) == "Epoch 10 of 10"
+    prepares = replace(HALF, epoch=0, left=None, stage="Preparing 900 pictures: 7%")
+    assert words.progress_words(prepares, words.PLAIN) == "Preparing 900 pictures: 7%"
 
 
 def test_the_queue_is_ordered_by_priority_then_place():
