@@ -219,7 +219,7 @@ def _by_date(part: Any, config: "AuditConfig") -> Json:  # noqa: ANN401  Predict
 def _beside_votes(report: Json) -> tuple[str, str]:
     """Return what the verdict is held against, and where votes show the opposite."""
     from core.metrics.records import Gap
-    from core.screens.reliability.human_words import opposite_words, yardstick
+    from core.screens.reliability.human import opposite_words, yardstick
 
     def gap(part: Json) -> Gap:
         ends = (part["direction"][key] for key in ("gap", "low", "high"))
@@ -305,7 +305,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     from core.reports.compare import FORMATS, compare_json, letters
     from core.screens.compare.view import compare_view
     from core.screens.kit.differences import NamedRun
-    from core.screens.kit.row_noun import speaking_of
+    from core.screens.kit.words import speaking_of
     from core.studies.comparison import AUROC, with_risks
 
     files: list[Path] = arguments.files

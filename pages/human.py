@@ -5,8 +5,8 @@ from dataclasses import replace
 import streamlit as st
 
 from core.predictions import Task
-from core.screens.kit import row_noun
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.words import with_row_noun
 from core.screens.reliability.human import HumanView, human_view
 from pages.ui import audits, cache, drafts, frame, selected_run, site, state, visitor, widgets
 from pages.ui.escape import esc
@@ -33,7 +33,7 @@ def draw(run: cache.Run, split: str) -> None:
     rows = cache.predictions(run, split)
     if rows.votes is None or not rows.votes.voted.size:
         given = not visitor.off("upload")
-        words = row_noun.with_row_noun(EMPTY) if given else NO_VOTES
+        words = with_row_noun(EMPTY) if given else NO_VOTES
         widgets.sentence(Sentence((Phrase(words),)))
         drafts.bar(run)
         votes.draw(run, split)
@@ -78,7 +78,7 @@ def below(view: HumanView) -> None:
     widgets.title(view.far_title, f"the first {min(ROWS_SHOWN, len(view.far_rows.rows))}")
     shown = replace(view.far_rows, rows=view.far_rows.rows[:ROWS_SHOWN])
     widgets.table(shown, key="table.human_rows")
-    widgets.save(view.far_rows, "human_rows", row_noun.with_row_noun("More images, CSV"))
+    widgets.save(view.far_rows, "human_rows", with_row_noun("More images, CSV"))
     widgets.caption(view.caption)
     with st.expander("What these numbers mean", key="human.words"):
         widgets.meanings((tile.label, tile.help) for tile in view.numbers if tile.help)

@@ -4,8 +4,8 @@ import streamlit as st
 
 from core.ood.scores import SCORES
 from core.predictions import Task
-from core.screens.kit import row_noun
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.words import with_row_noun
 from core.studies.ood import extent_notices
 from pages.ui import drafts, frame, html_macros, selected_run, state, widgets
 from pages.ui.ood import choices, drop, figures, other_runs, sources
@@ -30,7 +30,7 @@ with frame.caught():
     sets, notices = choices.sets(inside, offers)
     if not sets.shown:
         with top:
-            html_macros.draw("headline", row_noun.with_row_noun(choices.NONE_YET[state.plain()]))
+            html_macros.draw("headline", with_row_noun(choices.NONE_YET[state.plain()]))
             drop.needed()
         if not offers:
             drop.outcome()

@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-from core.screens.published.lines import numbers
+from core.screens.published.lines import PLAIN, TECHNICAL, numbers
 from core.screens.published.view import published_view
-from core.screens.published.words import PLAIN, TECHNICAL
 from pages.ui import frame, html_macros, state, visitor, widgets
 from pages.ui.published import choices, reproduce, studies
 

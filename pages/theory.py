@@ -4,8 +4,7 @@ import streamlit as st
 
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.theory import view as views
-from core.screens.theory.claims import claims, claims_table
-from core.screens.theory.triangle import loss_cards, simplex_cards
+from core.screens.theory.claims import claims, claims_table, loss_cards, simplex_cards
 from pages.ui import frame, state, theory, widgets
 
 frame.begin("pages/theory.py")

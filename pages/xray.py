@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.screens.kit import row_noun
+from core.screens.kit import words
 from core.screens.xray.film import NO_LABELS
 from core.screens.xray.words import LABELS_MAY_ERR
 from pages.ui import cache, controls, frame, selected_run
@@ -28,7 +28,7 @@ with frame.caught():
         source = shared.source(run, rows, run.split)
         shared.banner(banner, source.noise)
         if source.of_films:  # as its findings tell, where its data are not known
-            frame.set_row_noun(*row_noun.FILM_DATA)
+            frame.set_row_noun(*words.FILM_DATA)
         if last == shared.FILM:
             shared.from_film(rows.class_names)
         st.session_state[shared.NAMES] = rows.class_names

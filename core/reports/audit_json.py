@@ -14,7 +14,7 @@ from core.metrics.macro import ChanceAmong, corrected_verdicts
 from core.metrics.records import Audit, BinTable, Floor, Gap, Score, TargetAudit, Verdict
 from core.metrics.verdict import SETTLED
 from core.metrics.verdict_codes import Statistic
-from core.screens.reliability.human_words import agreement_words
+from core.screens.reliability.human import agreement_words
 
 Json = dict[str, Any]  # Any: plain JSON values
 SCHEMA = 2  # since 2 a verdict says what it is of; those of an event have codes of their own

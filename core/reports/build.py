@@ -19,7 +19,7 @@ from core.reports.report_json import (
     report_json,
     software,
 )
-from core.screens.kit import row_noun
+from core.screens.kit.words import speaking_of
 from core.screens.xray.words import ClinicSource
 from core.studies.report import CLINICAL, COMPARE, HUMAN, ReportedRun, report_numbers
 
@@ -85,7 +85,7 @@ def report_files(request: ReportRequest) -> ReportFiles:
 
 def report(request: ReportRequest) -> tuple[Json, Document]:
     """Return the JSON of a report, and the same as a document."""
-    with row_noun.speaking_of(*(run.data for run in request.runs)):
+    with speaking_of(*(run.data for run in request.runs)):
         numbers = report_numbers(request.runs, request.sections, request.config)
         content = report_json(numbers, request.sections, request.edition, request.config)
         config = request.config

@@ -7,8 +7,15 @@ from enum import StrEnum
 
 from core.codes import NoticeCode
 from core.errors import Notice
-from core.screens.kit.records import CellWords, FigureCard, ScoreRow, Sentence, Table, Tile
-from core.screens.kit.tables import ScoreTable
+from core.screens.kit.records import (
+    CellWords,
+    FigureCard,
+    ScoreRow,
+    ScoreTable,
+    Sentence,
+    Table,
+    Tile,
+)
 from core.screens.kit.text import clean
 from core.screens.reliability.plain import Icons
 

@@ -12,8 +12,8 @@ from core.readers.predictions.result import ReadResult
 from core.reports.document import BOARD_LINES, Document, Edition
 from core.reports.drawing import Drawing, drawn, short
 from core.screens.kit.labels import headline
-from core.screens.kit.markup import templates
 from core.screens.kit.records import FigureCard, Sentence, Table, Tile
+from core.screens.kit.text import templates
 from core.screens.kit.theme import LIGHT
 from core.screens.reliability.plain import PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, audited_view

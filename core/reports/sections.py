@@ -33,11 +33,11 @@ from core.screens.kit.labels import (
     labels_sentence,
     with_unknown,
 )
+from core.screens.kit.marks import marks
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Sentence
-from core.screens.kit.row_noun import FILM_DATA, noticed, speaking_of, with_row_noun
-from core.screens.kit.run_marks import marks
 from core.screens.kit.sentences import groups_words
+from core.screens.kit.words import FILM_DATA, noticed, speaking_of, with_row_noun
 from core.screens.ood.view import ShownCurve, ood_view
 from core.screens.ood.words import plain_view as plain_ood
 from core.screens.ood.words import set_name
@@ -45,8 +45,7 @@ from core.screens.posthoc.view import plain_view as plain_posthoc
 from core.screens.posthoc.view import posthoc_view
 from core.screens.posthoc.words import any_helps, none_fitted
 from core.screens.reliability.classes import ONE_TEST
-from core.screens.reliability.human import human_view
-from core.screens.reliability.human_words import opposite_words, yardstick
+from core.screens.reliability.human import human_view, opposite_words, yardstick
 from core.screens.reliability.plain import SAME_NUMBERS, PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, reliability_view
 from core.screens.xray import finding

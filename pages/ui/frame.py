@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from core.codes import NoticeCode
 from core.errors import AuditError, Notice, lacking, sentence
-from core.screens.kit import row_noun
+from core.screens.kit import words
 from pages.ui import html_macros, session, site, visitor
 from pages.ui.escape import esc
 
@@ -75,7 +75,7 @@ def begin(script: str) -> None:
 def set_row_noun(*data_sets: str) -> None:
     """Name the data sets of the runs that this page speaks of, also where a part is drawn again."""
     st.session_state[DATA_SETS] = data_sets
-    row_noun.set_row_noun(*data_sets)
+    words.set_row_noun(*data_sets)
 
 
 def title(run_name: str = "") -> None:
@@ -119,7 +119,7 @@ def notices(notice_list: tuple[Notice, ...]) -> None:
     if not notice_list:
         return
     with st.container(key="notices"):
-        html_macros.draw("notices", row_noun.noticed(notice_list))
+        html_macros.draw("notices", words.noticed(notice_list))
 
 
 def verdict_notices(notice_list: tuple[Notice, ...]) -> None:
@@ -133,7 +133,7 @@ def read_notes(notice_list: tuple[Notice, ...]) -> None:
     if notes:
         counted = "1 note" if len(notes) == 1 else f"{len(notes)} notes"
         with st.expander(f"How it was read ({counted})", key="read_notes"):
-            html_macros.draw("notices", row_noun.noticed(notes))
+            html_macros.draw("notices", words.noticed(notes))
 
 
 @contextmanager
@@ -142,7 +142,7 @@ def caught() -> Iterator[None]:
 
     A part of a page that is drawn again, in a thread of its own, speaks of the page's runs.
     """
-    row_noun.set_row_noun(*st.session_state.get(DATA_SETS, ()))
+    words.set_row_noun(*st.session_state.get(DATA_SETS, ()))
     try:
         yield
     except (RerunException, StopException):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.screens.kit.markup import templates
+from core.screens.kit.text import templates
 
 PIECES = templates(Path(__file__).parent / "templates").get_template("pieces.html").module
 

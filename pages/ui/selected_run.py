@@ -7,9 +7,8 @@ import streamlit as st
 from core.errors import LibraryError
 from core.library.manifest import summarise
 from core.predictions import Task
-from core.screens.kit import row_noun
-from core.screens.runs.view import verdict
-from core.screens.runs.words import NO_VERDICT, PLAIN, TECHNICAL
+from core.screens.kit.words import with_row_noun
+from core.screens.runs import NO_VERDICT, PLAIN, TECHNICAL, verdict
 from pages.ui import cache, controls, frame, html_macros, session, site, state
 from pages.ui.escape import esc
 from pages.ui.visitor import open_library
@@ -114,7 +113,7 @@ def header(
             html_macros.draw("verdict", text, tone, controls.chip(run))
     linked = st.query_params.get("split", "")
     if linked in run.splits and linked not in splits:
-        missing = row_noun.with_row_noun(lacks)
+        missing = with_row_noun(lacks)
         why = f"“{linked}” holds no {missing}; these are those of “{split}”."
         html_macros.draw("second", why)
     return split

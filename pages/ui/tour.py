@@ -11,8 +11,8 @@ from typing import Final
 import streamlit as st
 
 from core.errors import LibraryError
-from core.screens.runs import tour as words
-from core.screens.runs.tour import Stop
+from core.screens import runs as words
+from core.screens.runs import Stop
 from pages.ui import cache, demo, html_macros, site, state
 from pages.ui.caching import cached
 

@@ -8,8 +8,8 @@ import pandas  # noqa: F401  whole before a figure is drawn: Plotly takes it hal
 import streamlit as st
 
 from core.reports.table import csv_text
+from core.screens.kit.marks import RunMark
 from core.screens.kit.records import FigureCard, ScoreRow, Sentence, Swatch, Table, Tile
-from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import Side
 from pages.ui import frame, plot, visitor
 from pages.ui.html_macros import draw

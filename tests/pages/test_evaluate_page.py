@@ -17,7 +17,7 @@ from core.jobs.local import open_jobs
 from core.jobs.records import Failure, JobState
 from core.library import SAMPLES, Library
 from core.readers.sandbox import scratch
-from core.screens.evaluate.results import progress_words
+from core.screens.evaluate import progress_words
 from core.training import progress
 from core.training.config import from_json
 from core.training.folder import JobFolder

@@ -5,8 +5,8 @@ from html import unescape
 
 import pytest
 
+from core.screens.kit.marks import marks
 from core.screens.kit.records import CellWords, Phrase, ScoreRow, Sentence, Strip, Swatch, Tile
-from core.screens.kit.run_marks import marks
 from pages.ui.html_macros import PIECES
 
 BADGE = marks(["a"])[0]

@@ -10,9 +10,9 @@ from core.library import SAMPLES, Library
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.reports.build import ReportRequest, report_files, run_of_library
-from core.screens.kit.row_noun import FILM_DATA, speaking_of, with_row_noun
 from core.screens.kit.sentences import plain_sentence, verdict_sentence
 from core.screens.kit.theme import THEMES
+from core.screens.kit.words import FILM_DATA, speaking_of, with_row_noun
 from core.training.config import from_json
 from pages.ui import frame, widgets
 from tests.core.library.builders import keep_trained

@@ -15,7 +15,7 @@ from core.inference.film_model import FilmModel
 from core.inference.preprocessing import Preprocessing
 from core.library import SAMPLES, Library
 from core.reports.html import sheet_html
-from core.screens.kit.run_marks import marks
+from core.screens.kit.marks import marks
 from core.screens.xray.bands import RISK
 from core.screens.xray.beside import DIFFER
 from core.screens.xray.film import FilmScores

@@ -10,9 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.metrics.records import BinTable
-from core.screens.kit.bin_marks import BAND_MIN, hover, speech
 from core.screens.kit.curves import SHARES
-from core.screens.kit.run_marks import RunMark
+from core.screens.kit.marks import BAND_MIN, RunMark, hover, speech
 from core.screens.kit.text import clean, safe, short
 from core.screens.kit.theme import Theme, axis, layout
 

@@ -31,23 +31,26 @@ from core.screens.kit.differences import (
     value_kind,
     with_others,
 )
-from core.screens.kit.forms import Kind
-from core.screens.kit.numbers import count, holding, percent, points
-from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table
-from core.screens.kit.row_noun import with_row_noun
-from core.screens.kit.run_marks import RunMark, marks
-from core.screens.kit.sentences import groups_words
-from core.screens.kit.tables import (
+from core.screens.kit.marks import RunMark, marks
+from core.screens.kit.numbers import Kind, count, holding, percent, points
+from core.screens.kit.records import (
     TIE,
+    Cell,
+    Column,
     Estimate,
+    FigureCard,
     PageColumn,
     ScoreTable,
+    Sentence,
+    Table,
     TableRow,
     difference_cell,
     estimate,
     with_ends,
 )
+from core.screens.kit.sentences import groups_words
 from core.screens.kit.text import short, without_shared_start
+from core.screens.kit.words import with_row_noun
 from core.studies.comparison import Answers, disagreements
 
 PLAIN_CAPTION = "In brackets and small type: {} Tie: the difference could be chance."

@@ -32,9 +32,11 @@ from core.screens.gamma.figures import (
     small_multiples,
     some,
 )
-from core.screens.gamma.rule import HistoryRule, Update, amount, update
 from core.screens.gamma.words import (
     REPLAY,
+    HistoryRule,
+    Update,
+    amount,
     bins_of,
     brief,
     frozen_words,
@@ -44,15 +46,14 @@ from core.screens.gamma.words import (
     plain_tiles,
     sentence,
     tiles,
+    update,
 )
-from core.screens.kit.bin_marks import ANSWERS, ClaimWords
 from core.screens.kit.diagram import TICK_TEXT, TICKS, small_columns, small_diagram
-from core.screens.kit.forms import Kind
-from core.screens.kit.numbers import count, in_hundred, percent, points
+from core.screens.kit.marks import ANSWERS, ClaimWords, RunMark
+from core.screens.kit.numbers import Kind, count, in_hundred, percent, points
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
-from core.screens.kit.row_noun import with_row_noun
-from core.screens.kit.run_marks import RunMark
 from core.screens.kit.theme import Theme, axis
+from core.screens.kit.words import with_row_noun
 from core.training.distributions import validation_history
 
 HEIGHT = 376

@@ -7,10 +7,10 @@ import plotly.graph_objects as go
 
 from core.arrays import Float
 from core.metrics.records import BinTable
-from core.screens.kit.bin_marks import BAND_MIN, ClaimWords, filled, hover, shares, speech, tone
+from core.screens.kit.marks import BAND_MIN, ClaimWords, filled, hover, shares, speech, tone
 from core.screens.kit.numbers import MINUS, percent
-from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
+from core.screens.kit.words import with_row_noun
 
 TONES: tuple[Tone, ...] = ("few", "sound", "under", "over")  # drawn last is on top
 TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]

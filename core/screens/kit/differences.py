@@ -8,18 +8,18 @@ from core.metrics.comparison import Compared, Comparison, Leader
 from core.metrics.human.errors import DISTANCE
 from core.metrics.paired import PAIRED, Difference
 from core.metrics.resampled import BINNED
-from core.screens.kit.forms import FORMS, Kind
 from core.screens.kit.numbers import (
+    FORMS,
     MISSING,
     THIN,
+    Kind,
     points,
     points_span,
     three,
     three_span,
 )
 from core.screens.kit.records import Phrase, Sentence
-from core.screens.kit.row_noun import with_row_noun
-from core.screens.kit.words import LABELS
+from core.screens.kit.words import LABELS, with_row_noun
 
 OFFERED = ("ece", "ece_em", "smece", "classwise_ece", "nll", "brier", "accuracy")
 NET_BENEFIT = "net_benefit"

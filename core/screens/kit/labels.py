@@ -8,10 +8,10 @@ from typing import Final
 from core.metrics.macro import corrected_verdicts
 from core.metrics.records import Audit, TargetAudit, Verdict
 from core.metrics.verdict_codes import BEYOND_CHANCE, DETECTED, TOO_HIGH, TOO_LOW, VerdictCode
+from core.screens.kit.cards import calibration_error
 from core.screens.kit.numbers import count, points, span
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.sentences import CODE_TONES
-from core.screens.kit.tiles import calibration_error
 
 Verbs = Mapping[VerdictCode, tuple[str, str]]  # of one label, and of several
 VERBS: Final[Verbs] = {

@@ -1,14 +1,15 @@
 """The pieces a screen is made of; frozen, picklable, and without any Streamlit."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import plotly.graph_objects as go
 
-from core.screens.kit.forms import FORMS, Kind
-from core.screens.kit.numbers import MISSING
-from core.screens.kit.run_marks import RunMark
+from core.metrics.paired import Difference
+from core.metrics.records import Score
+from core.screens.kit.marks import RunMark
+from core.screens.kit.numbers import FORMS, MISSING, Kind, alike
 from core.screens.kit.theme import THEMES, Side, Theme, Tone
 
 Cell = str | int | float | bool | None
@@ -185,3 +186,171 @@ def written(cell: Cell, kind: Kind) -> str:
     if isinstance(cell, str):
         return cell
     return FORMS[kind](cell, None, None)[0]
+
+
+Mark = Literal["", "beyond", "tie"]
+TIE = "tie"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A cell: what a file holds of it, and what a page says beside or in place of it.
+
+    Attributes
+    ----------
+    value : str, int, float, bool or None
+        Raw, fractions as fractions.
+    low, high : float or None
+        Its interval.
+    reason : str
+        Why there is no value, or no interval.
+    note : str
+        Quiet words behind the interval.
+    text : str or None
+        What a page writes in place of the value.
+    mark : Mark
+        "beyond" for what is beyond chance, "tie" for a difference whose interval holds zero, and
+        for what has no verdict.
+    """
+
+    value: Cell = None
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+    note: str = ""
+    text: str | None = None
+    mark: Mark = ""
+
+
+@dataclass(frozen=True)
+class PageColumn:
+    """A column of a page: the key of its cells, its head, and how numbers are written in it."""
+
+    key: str
+    head: str
+    kind: Kind = "text"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRow:
+    """A row of a table of estimates.
+
+    Attributes
+    ----------
+    name : str
+        What the row is of, as the page calls it.
+    cells : mapping
+        By key; a raw value stands for an estimate without an interval.
+    notes, mark, shaded
+        As of `ScoreRow`.
+    in_file : bool
+        Whether a file holds the row.
+    """
+
+    name: str
+    cells: Mapping[str, Estimate | Cell]
+    notes: tuple[str, ...] = ()
+    mark: RunMark | None = None
+    shaded: bool = False
+    in_file: bool = True
+
+    def cell(self, key: str) -> Estimate:
+        """Return the cell of a column; one that the row does not have is blank."""
+        cell = self.cells.get(key, Estimate(text=""))
+        return cell if isinstance(cell, Estimate) else Estimate(cell)
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Rows of estimates, the columns of a file, and those of a page behind the rows' names.
+
+    A page's columns have an order and names of their own, and may lack in the file; so may a
+    file's on the page.
+    """
+
+    names_head: str
+    shown: tuple[PageColumn, ...]
+    columns: tuple[Column, ...]
+    rows: tuple[TableRow, ...]
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The heads on the page."""
+        return (self.names_head, *(column.head for column in self.shown))
+
+    def written(self) -> tuple[ScoreRow, ...]:
+        """Return the rows as a page shows them, with equal decimals down a column."""
+        columns = [
+            column_words([row.cell(column.key) for row in self.rows], column.kind)
+            for column in self.shown
+        ]
+        rows = []
+        for i, row in enumerate(self.rows):
+            marks = [row.cell(column.key).mark for column in self.shown]
+            rows.append(
+                ScoreRow(
+                    name=row.name,
+                    cells=tuple(column[i] for column in columns),
+                    notes=row.notes,
+                    mark=row.mark,
+                    strong=frozenset(k for k, mark in enumerate(marks) if mark == "beyond"),
+                    ties=frozenset(k for k, mark in enumerate(marks) if mark == "tie"),
+                    shaded=row.shaded,
+                )
+            )
+        return tuple(rows)
+
+    @property
+    def file(self) -> Table:
+        """The raw values, for a file."""
+        return Table(
+            self.columns,
+            tuple(
+                tuple(row.cell(column.key).value for column in self.columns)
+                for row in self.rows
+                if row.in_file
+            ),
+        )
+
+
+def column_words(cells: Sequence[Estimate], kind: Kind) -> list[CellWords]:
+    """Return cells as a page shows them; text stands as it is, a missing value is a dash."""
+    numbers = [  # of a tie the value is not shown, and asks for no decimals
+        (cell.value if cell.text is None or cell.low is None else cell.low, cell.low, cell.high)
+        for cell in cells
+        if cell.value is not None and not isinstance(cell.value, str)
+    ]
+    texts = iter(alike(numbers, kind))
+    words = []
+    for cell in cells:
+        text, interval = MISSING, ""
+        if isinstance(cell.value, str):
+            text = cell.value
+        elif cell.value is not None:
+            text, interval = next(texts)
+        note = "; ".join(filter(None, (interval, cell.note)))
+        words.append(CellWords(text if cell.text is None else cell.text, note, cell.reason))
+    return words
+
+
+def estimate(score: Score | None, missing: str = "", note: str = "") -> Estimate:
+    """Return the cell of a score; `missing` says why there is none, `note` is of a known value."""
+    if score is None:
+        return Estimate(reason=missing)
+    known_note = "" if score.value is None else note
+    return Estimate(score.value, score.low, score.high, score.reason, known_note)
+
+
+def difference_cell(difference: Difference | None) -> Estimate:
+    """Return the cell of a paired difference, with what its interval says; blank without one."""
+    if difference is None:
+        return Estimate(text="")
+    ends = (difference.value, difference.low, difference.high, difference.reason)
+    if difference.tie:
+        return Estimate(*ends, text=TIE, mark="tie")
+    return Estimate(*ends, mark="" if difference.low is None else "beyond")
+
+
+def with_ends(key: str, cell: Estimate) -> dict[str, Estimate | Cell]:
+    """Return a cell and, in cells of their own, the ends of its interval, as a file has them."""
+    return {key: cell, f"{key}_low": cell.low, f"{key}_high": cell.high}

@@ -48,7 +48,8 @@ from core.metrics.verdict_codes import (
     VerdictSubject,
 )
 from core.predictions import group_nouns
-from core.screens.kit.bin_marks import shares
+from core.screens.kit.cards import calibration_error
+from core.screens.kit.marks import shares
 from core.screens.kit.numbers import (
     THIN,
     about_count,
@@ -63,10 +64,8 @@ from core.screens.kit.numbers import (
     span,
 )
 from core.screens.kit.records import Phrase, Sentence
-from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Tone
-from core.screens.kit.tiles import calibration_error
-from core.screens.kit.words import UNIT
+from core.screens.kit.words import UNIT, with_row_noun
 
 CODE_TONES: dict[str, Tone] = {
     VerdictCode.OVER_CONFIDENT: "over",

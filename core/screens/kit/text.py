@@ -1,8 +1,11 @@
-"""Text that users and files control, made harmless before it is drawn; standard library only."""
+"""Text that users and files control, made harmless, and HTML from templates that escape it."""
 
 import re
 from collections.abc import Sequence
 from itertools import takewhile
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 ENDS = (", ", " · ")  # of words that several names may begin with
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
@@ -34,3 +37,20 @@ def short(text: str, limit: int = 22) -> str:
     """Return text cut to `limit` characters, with an ellipsis where it was cut."""
     flat = " ".join(clean(text).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def templates(folder: Path) -> Environment:
+    """Return the templates of a folder, which escape every value and know no missing ones."""
+    return Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_clean,
+    )
+
+
+def _clean(value: object) -> object:
+    """Return text without control characters; what is markup already stays as it is."""
+    return clean(value) if type(value) is str else value

@@ -1,7 +1,19 @@
-"""The words of every screen: names of metrics, the glossary of help texts, names of settings."""
+"""The words of every screen: metrics, help texts, settings, and what rows are called.
 
+Pages and reports are written for images. Where all runs that they speak of are of films or of
+texts, or nothing says what their rows are, `set_row_noun` is told so once; whatever is said after
+that, in the same thread, goes through `with_row_noun`.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
 from typing import Final
 
+from core.datasets.catalogue import TEXT_DATA
+from core.errors import Notice
 from core.metrics import METRICS
 from core.screens.kit.theme import Tone
 
@@ -73,3 +85,81 @@ SCORE_WORDS: Final[dict[str, str]] = {
     "sigmoid": "from sigmoid scores",
     "confidence": "from top-label confidences",
 }
+
+
+WRITTEN: Final = re.compile(r"\b(?:(an|a) )?(image|picture)(s?)\b", re.IGNORECASE)
+# "row 12" is a place in a file, and a row's name or order is the file's.
+ROWS: Final = re.compile(r"\b(?:(an|a) )?(row)(s?)\b(?! (?:\d|name|order|number))", re.IGNORECASE)
+FILM_DATA: Final = frozenset({"chestxray14", "phantom"})
+IMAGE, FILM, TEXT, ROW = "image", "film", "text", "row"
+PLAIN: Final = {ROW: "example"}  # in place of a picture, which plain words call an image
+_NOUN: Final = ContextVar("noun", default=IMAGE)
+
+
+def set_row_noun(*data_sets: str) -> None:
+    """Name the data sets of the runs that are spoken of from now on; "" where one is not known.
+
+    Without any, no run is open: what a page offers then is written for images.
+    """
+    _NOUN.set(_noun(data_sets))
+
+
+def of_texts() -> bool:
+    """Whether the rows that are spoken of are texts."""
+    return _NOUN.get() == TEXT
+
+
+@contextmanager
+def speaking_of(*data_sets: str) -> Iterator[None]:
+    """Speak of runs of these data sets, and then of what was spoken of before."""
+    token = _NOUN.set(_noun(data_sets))
+    try:
+        yield
+    finally:
+        _NOUN.reset(token)
+
+
+def with_row_noun(words: str) -> str:
+    """Return words of ours about images or pictures as they are said of the run's rows.
+
+    Parameters
+    ----------
+    words : str
+        Without names that users or files gave, which may hold such words themselves.
+
+    Returns
+    -------
+    str
+        The same for images; else with film, films and a film (or text) in their place. Where the
+        data are not known, an image is a row and a picture an example.
+    """
+    return words if _NOUN.get() == IMAGE else WRITTEN.sub(_called, words)
+
+
+def noticed(notices: Sequence[Notice]) -> tuple[Notice, ...]:
+    """Return notices of readers and audits; rows are called what they are, where it is known."""
+    own = _NOUN.get()
+    if own == ROW:
+        return tuple(notices)
+    return tuple(replace(note, text=ROWS.sub(_called, note.text)) for note in notices)
+
+
+def _noun(data_sets: tuple[str, ...]) -> str:
+    nouns = {
+        TEXT if data in TEXT_DATA else FILM if data in FILM_DATA else IMAGE if data else ROW
+        for data in data_sets
+    }
+    if nouns <= {IMAGE, FILM}:
+        return FILM if nouns == {FILM} else IMAGE
+    return nouns.pop() if len(nouns) == 1 else ROW
+
+
+def _called(match: re.Match[str]) -> str:
+    article, noun, plural = match.groups()
+    own = _NOUN.get()
+    own = PLAIN.get(own, own) if noun[0] in "Pp" else own
+    called = f"{own.capitalize() if noun[0].isupper() else own}{plural}"
+    if not article:
+        return called
+    fitting = "an" if own[0] in "ie" else "a"
+    return f"{fitting.capitalize() if article[0].isupper() else fitting} {called}"

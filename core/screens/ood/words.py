@@ -8,8 +8,8 @@ from core.metrics.records import Score
 from core.ood.separation import Counts
 from core.screens.kit.numbers import count, in_hundred, percent, points_span, singular
 from core.screens.kit.records import Phrase, Sentence
-from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.sentences import counted_as, groups_words
+from core.screens.kit.words import with_row_noun
 from core.studies.ood import ScoreSeparation, ShiftEffect
 
 ShiftPair = tuple[ShiftEffect, ShiftEffect]  # of shifted images, and of the same kind intact

@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 
 from core.arrays import Float
 from core.calibrators.landscape import GAMMAS, Landscape
-from core.screens.kit.bin_marks import speech
 from core.screens.kit.diagram import GROWTH, SMALLEST, share_axis
+from core.screens.kit.marks import speech
 from core.screens.kit.numbers import MINUS
 from core.screens.kit.theme import Theme, axis, layout
 from core.studies.temperatures import TemperatureStep

@@ -21,23 +21,27 @@ from core.screens.kit.differences import (
     value_kind,
 )
 from core.screens.kit.differences import name as metric_name
-from core.screens.kit.forms import Kind
+from core.screens.kit.marks import RunMark
 from core.screens.kit.methods import parameters
-from core.screens.kit.numbers import count, finite, holding, percent, points, span, three
-from core.screens.kit.records import Cell, Column, FigureCard, Phrase, Sentence, Table
-from core.screens.kit.row_noun import with_row_noun
-from core.screens.kit.run_marks import RunMark
-from core.screens.kit.sentences import plain_shares
-from core.screens.kit.tables import (
+from core.screens.kit.numbers import Kind, count, finite, holding, percent, points, span, three
+from core.screens.kit.records import (
+    Cell,
+    Column,
     Estimate,
+    FigureCard,
     PageColumn,
+    Phrase,
     ScoreTable,
+    Sentence,
+    Table,
     TableRow,
     difference_cell,
     estimate,
     with_ends,
 )
+from core.screens.kit.sentences import plain_shares
 from core.screens.kit.text import safe, short
+from core.screens.kit.words import with_row_noun
 from core.screens.posthoc.figures import dots_at, excess, landscape, unit, walk_diagram
 from core.screens.posthoc.words import (
     CHANCE,

@@ -10,14 +10,13 @@ from core.metrics.paired import Difference
 from core.metrics.records import Gap
 from core.metrics.verdict import NAMED, classes_words
 from core.predictions import Task
-from core.screens.kit.bin_marks import shares
 from core.screens.kit.differences import better, size_words, worse
 from core.screens.kit.differences import name as metric_name
+from core.screens.kit.marks import shares
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import count, in_hundred, points, points_alike, points_span, span
 from core.screens.kit.records import Phrase, Sentence
-from core.screens.kit.row_noun import with_row_noun
-from core.screens.kit.words import LABELS
+from core.screens.kit.words import LABELS, with_row_noun
 from core.studies.posthoc import NONE, RISKS, VECTOR, Fit, MethodReport
 
 NAMES = {NONE: "None", **{key: method.words.name for key, method in CALIBRATORS.items()}}

@@ -13,7 +13,7 @@ from core.metrics.macro import corrected_codes
 from core.metrics.records import Audit, ClassRow, Gap, Score, TargetAudit
 from core.metrics.verdict_codes import TOO_HIGH, TOO_LOW
 from core.screens.kit import cards
-from core.screens.kit.bin_marks import shares
+from core.screens.kit.cards import calibration_error, tiles
 from core.screens.kit.labels import (
     PLAIN_VERBS,
     VERBS,
@@ -23,14 +23,13 @@ from core.screens.kit.labels import (
     labels_sentence,
     with_unknown,
 )
+from core.screens.kit.marks import shares
 from core.screens.kit.numbers import MISSING, count, in_hundred, percent, points, span, three
 from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table, Tile
-from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.sentences import with_caveats
 from core.screens.kit.text import safe, short
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
-from core.screens.kit.tiles import calibration_error, tiles
-from core.screens.kit.words import TONE_WORDS
+from core.screens.kit.words import TONE_WORDS, with_row_noun
 
 ROW_PX = 23
 

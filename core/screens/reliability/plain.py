@@ -17,7 +17,7 @@ from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Audit, TargetAudit
 from core.metrics.verdict import share
 from core.metrics.verdict_codes import DETECTED, SLOPE, TOO_HIGH, TOO_LOW, MixedReading, VerdictCode
-from core.screens.kit.cards import level_of
+from core.screens.kit.cards import calibration_error, level_of
 from core.screens.kit.labels import holm_adjusted
 from core.screens.kit.numbers import (
     MISSING,
@@ -33,7 +33,6 @@ from core.screens.kit.numbers import (
     singular,
 )
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
-from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.sentences import (
     counted_as,
     groups_words,
@@ -45,7 +44,7 @@ from core.screens.kit.sentences import (
     with_caveats,
 )
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
-from core.screens.kit.tiles import calibration_error
+from core.screens.kit.words import with_row_noun
 
 NARROW = 0.10  # an interval at most this wide that holds what was said fits, as far as it shows
 

@@ -4,10 +4,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from core.screens.kit.marks import RunMark
 from core.screens.kit.numbers import MISSING, percent
-from core.screens.kit.records import Cell, Column, Phrase, Sentence
-from core.screens.kit.run_marks import RunMark
-from core.screens.kit.tables import Estimate, Mark, PageColumn, ScoreTable, TableRow
+from core.screens.kit.records import (
+    Cell,
+    Column,
+    Estimate,
+    Mark,
+    PageColumn,
+    Phrase,
+    ScoreTable,
+    Sentence,
+    TableRow,
+)
 from core.screens.xray.bands import Band
 from core.screens.xray.film import (
     COLUMNS,

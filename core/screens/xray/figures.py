@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from core.arrays import Float, Int
 from core.metrics.clinical import FlexibleCurve, NetBenefit
 from core.metrics.records import BinTable
-from core.screens.kit.bin_marks import PRESENCE, filled, hover, tone
+from core.screens.kit.marks import PRESENCE, filled, hover, tone
 from core.screens.kit.numbers import THIN, count, percent, two, two_span
 from core.screens.kit.text import safe, short
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout

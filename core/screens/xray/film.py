@@ -20,8 +20,18 @@ from core.screens.kit.numbers import (
     percent,
     singular,
 )
-from core.screens.kit.records import Cell, Column, FigureCard, Phrase, Sentence, Table
-from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
+from core.screens.kit.records import (
+    Cell,
+    Column,
+    Estimate,
+    FigureCard,
+    PageColumn,
+    Phrase,
+    ScoreTable,
+    Sentence,
+    Table,
+    TableRow,
+)
 from core.screens.xray.bands import Band, IconArray, draw_bands
 from core.screens.xray.words import ClinicSource, FindingWords, labelled_with, listed
 

@@ -12,8 +12,8 @@ from core.metrics.intervals import quantile
 from core.metrics.macro import ChanceAmong
 from core.metrics.records import Floor, Score
 from core.metrics.verdict_codes import BEYOND_CHANCE, DETECTED, SLOPE
-from core.screens.kit.bin_marks import filled
-from core.screens.kit.cards import bin_table, level
+from core.screens.kit.cards import bin_table, level, strip
+from core.screens.kit.marks import filled
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import (
     THIN,
@@ -38,10 +38,8 @@ from core.screens.kit.records import (
     Table,
     Tile,
 )
-from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.sentences import effective_n_words, taken_alone, verdict_sentence
-from core.screens.kit.tiles import strip
-from core.screens.kit.words import GLOSSARY, LABELS, TONE_WORDS
+from core.screens.kit.words import GLOSSARY, LABELS, TONE_WORDS, with_row_noun
 from core.screens.xray import figures
 from core.screens.xray.figures import reading
 from core.screens.xray.words import DOTS, TOO_FEW, ClinicSource, finding, sourced

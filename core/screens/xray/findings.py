@@ -9,7 +9,7 @@ from core.metrics.records import TargetAudit
 from core.metrics.verdict_codes import BEYOND_CHANCE, VerdictCode
 from core.predictions import group_nouns
 from core.published import PublishedNumber
-from core.screens.kit.bin_marks import filled, shares
+from core.screens.kit.cards import strip
 from core.screens.kit.differences import better, difference_words
 from core.screens.kit.labels import (
     PLAIN_VERBS,
@@ -18,30 +18,27 @@ from core.screens.kit.labels import (
     labels_sentence,
     with_unknown,
 )
+from core.screens.kit.marks import filled, shares
 from core.screens.kit.methods import parameters
 from core.screens.kit.numbers import count, percent, points, span, three, three_span
 from core.screens.kit.records import (
     Cell,
     CellWords,
     Column,
+    Estimate,
     FigureCard,
+    PageColumn,
     ScoreRow,
+    ScoreTable,
     Sentence,
     Table,
-    Tile,
-)
-from core.screens.kit.row_noun import with_row_noun
-from core.screens.kit.sentences import counted_as
-from core.screens.kit.tables import (
-    Estimate,
-    PageColumn,
-    ScoreTable,
     TableRow,
+    Tile,
     estimate,
     with_ends,
 )
-from core.screens.kit.tiles import strip
-from core.screens.kit.words import GLOSSARY
+from core.screens.kit.sentences import counted_as
+from core.screens.kit.words import GLOSSARY, with_row_noun
 from core.screens.xray.figures import finding as draw_finding
 from core.screens.xray.figures import reading
 from core.screens.xray.words import (

@@ -9,11 +9,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.screens.kit.numbers import count, hundred_span, in_hundred, percent, three, two, two_span
-from core.screens.kit.records import Column, FigureCard, Table
-from core.screens.kit.tables import (
+from core.screens.kit.records import (
+    Column,
     Estimate,
+    FigureCard,
     PageColumn,
     ScoreTable,
+    Table,
     TableRow,
     with_ends,
 )

@@ -27,12 +27,15 @@ from core.screens.kit.numbers import (
     two,
     two_span,
 )
-from core.screens.kit.records import Cell, Column, FigureCard, Table
-from core.screens.kit.tables import (
+from core.screens.kit.records import (
+    Cell,
+    Column,
     Estimate,
+    FigureCard,
     Mark,
     PageColumn,
     ScoreTable,
+    Table,
     TableRow,
     estimate,
     with_ends,

@@ -6,9 +6,8 @@ from typing import Final
 
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Column, Swatch, Table
-from core.screens.kit.row_noun import with_row_noun
 from core.screens.kit.theme import Tone
-from core.screens.kit.words import UNIT
+from core.screens.kit.words import UNIT, with_row_noun
 
 BANNER: Final = "Research use, not a medical device."
 MINED: Final = (

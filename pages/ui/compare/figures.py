@@ -10,11 +10,11 @@ from core.errors import LibraryError
 from core.metrics.comparison import Compared
 from core.metrics.paired import PAIRED
 from core.reports import compare
-from core.screens.compare import sweep, training
+from core.screens.compare import training
 from core.screens.compare.view import FEW, CompareView, disagreement_view
 from core.screens.kit.differences import NamedRun
+from core.screens.kit.marks import RunMark
 from core.screens.kit.records import FigureCard
-from core.screens.kit.run_marks import RunMark
 from core.screens.kit.words import LABELS
 from core.studies.comparison import Answers, settings, varied
 from pages.ui import cache, frame, html_macros, row_pictures, state, widgets
@@ -103,7 +103,7 @@ def views(
         return
     library, worn = open_library(), dict(marks)
     trained = [None if run.draft else settings(library.get(run.id).config) for run in runs]
-    differing, seeds = varied(trained), sweep.seeds_table(named, audited, trained)
+    differing, seeds = varied(trained), training.seeds_table(named, audited, trained)
     curves: list[training.TrainedCurve] = []  # of the runs with a mark that have a history
     for run in runs:
         entry = None if run.draft or run.id not in worn else library.get(run.id).history
@@ -139,17 +139,17 @@ def views(
                 setting = st.selectbox(
                     "Setting",
                     differing,
-                    format_func=sweep.setting_name,
+                    format_func=training.setting_name,
                     key="compare.sweep.setting",
                     width=220,
                 )
-            card = sweep.sweep_card(named, audited, trained, setting, metric, worn)
+            card = training.sweep_card(named, audited, trained, setting, metric, worn)
             _draw_card(card, "No run has both. Choose another setting or metric.", named, marks)
         elif way == "scatter":
             with st.container(horizontal=True):
                 across = _metric("Across", "scatter.x", "accuracy")
                 up = _metric("Up", "scatter.y", "ece")
-            card = sweep.scatter_card(named, audited, across, up, worn)
+            card = training.scatter_card(named, audited, across, up, worn)
             _draw_card(card, "No run has both metrics. Choose another.", named, marks)
         elif way == "seeds" and seeds:
             widgets.title("Mean over seeds", "± standard deviation")

@@ -20,7 +20,7 @@ from core.inference.preprocessing import MOMENTS
 from core.models.catalogue import ONNX, OURS
 from core.readers.formats.pictures import PictureFiles
 from core.readers.sandbox import scratch
-from core.screens.evaluate.results import PART_WORDS
+from core.screens.evaluate import PART_WORDS
 from core.screens.kit.numbers import count
 from core.training.submission import IMPORT
 from pages.ui import session, state, widgets

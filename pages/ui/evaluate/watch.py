@@ -16,10 +16,9 @@ from core.jobs.records import Job, JobState
 from core.library import Manifest
 from core.models.catalogue import ONNX
 from core.published import compared
-from core.screens.evaluate import checkpoint
-from core.screens.evaluate import results as evaluation
-from core.screens.evaluate.results import EvaluationWords, SplitResult
-from core.screens.evaluate.trial import trial
+from core.screens import evaluate
+from core.screens import evaluate as evaluation
+from core.screens.evaluate import EvaluationWords, SplitResult, trial
 from core.screens.kit.records import Sentence
 from core.training.submission import NO_FOLDER
 from pages.ui import frame, inference, site, state, visitor, weights_source, widgets
@@ -54,7 +53,7 @@ def heading(watched: WatchedJob) -> tuple[str, Sentence]:
     class_names = run.class_names if run else ()
     judged = evaluation.judged(config, _lines(job), edition, trained, class_names)
     sentence = evaluation.sentence(job, watched.place, judged, edition, paused=jobs.paused)
-    return checkpoint.model_label(config.model), sentence
+    return evaluate.model_label(config.model), sentence
 
 
 def _lines(job: Job) -> tuple[SplitResult, ...]:

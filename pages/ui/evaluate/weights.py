@@ -13,8 +13,8 @@ from core.errors import AuditError
 from core.inference.preprocessing import Preprocessing
 from core.jobs.records import Job
 from core.models.catalogue import ONNX
-from core.screens.evaluate import checkpoint
-from core.screens.evaluate.checkpoint import TITLES
+from core.screens import evaluate
+from core.screens.evaluate import TITLES
 from pages.ui import frame, inference, session, site, state, weights_source, widgets
 from pages.ui.escape import esc
 from pages.ui.evaluate import form as evaluate_form
@@ -148,7 +148,7 @@ def match(opened: OpenedWeights) -> Match | None:
         st.button("Change weights", key="evaluate.close", type="tertiary", on_click=_close)
     if not state.plain():
         group = file.group(str(form.value("group")))
-        widgets.caption(f"{checkpoint.file_words(file)}. {checkpoint.group_words(group)}.")
+        widgets.caption(f"{evaluate.file_words(file)}. {evaluate.group_words(group)}.")
     frame.notices(file.notices)
     if not state.plain():
         _inside(opened)
@@ -166,7 +166,7 @@ def match(opened: OpenedWeights) -> Match | None:
         st.markdown("Choose a network to match with the weights. If none fits, run your own:")
         script()
         return None
-    text = f"Matching with {esc(checkpoint.model_label(question['model']))}."
+    text = f"Matching with {esc(evaluate.model_label(question['model']))}."
     task = inference.query(
         "evaluate.matching", MATCHING, question, text, program=question["model"] == ONNX
     )
@@ -181,7 +181,7 @@ def match(opened: OpenedWeights) -> Match | None:
         st.session_state[form.SHOWN_FOR] = about
     fit = codec.read(Match, answer.values["match"])
     if fit.ok:
-        fit_words = checkpoint.plain_fit_words if state.plain() else checkpoint.fit_words
+        fit_words = evaluate.plain_fit_words if state.plain() else evaluate.fit_words
         st.markdown(f":material/check_circle: {esc(fit_words(fit))}")
         if fit.left and not state.plain():
             _list(fit, "left")
@@ -191,7 +191,7 @@ def match(opened: OpenedWeights) -> Match | None:
     remedy = "choose the network that the weights were made for"
     if other is not None:
         remedy = f"use {other} classes: that is how many outputs the file's last layer has"
-    frame.refusal(AuditError("STATE_DICT", checkpoint.fit_words(fit), remedy), opened.file.name)
+    frame.refusal(AuditError("STATE_DICT", evaluate.fit_words(fit), remedy), opened.file.name)
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate.misfit"):
         if other is not None:
             st.button(
@@ -201,9 +201,9 @@ def match(opened: OpenedWeights) -> Match | None:
                 on_click=form.put,
                 args=("n_outputs", other),
             )
-        widgets.save(checkpoint.all_names(fit), "tensors", "All of them, CSV")
+        widgets.save(evaluate.all_names(fit), "tensors", "All of them, CSV")
         script()
-    for key in checkpoint.lists(fit):
+    for key in evaluate.lists(fit):
         _list(fit, key)
     return fit
 
@@ -223,8 +223,8 @@ def _inside(opened: OpenedWeights) -> None:
             list(groups),
             key=form.key("group"),
             persist_state=SESSION,
-            format_func=lambda key: esc(checkpoint.group_label(groups[key])),
-            captions=[checkpoint.group_words(group) for group in file.groups],
+            format_func=lambda key: esc(evaluate.group_label(groups[key])),
+            captions=[evaluate.group_words(group) for group in file.groups],
             on_change=form.take_group,
             args=(opened,),
             horizontal=True,
@@ -233,12 +233,12 @@ def _inside(opened: OpenedWeights) -> None:
     if file.hints:
         title = "In the file" if file.format == ONNX else "Saved beside the weights"
         with st.expander(f"{title}: {len(file.hints)}", key="evaluate.hints"):
-            widgets.table(checkpoint.hints(file), key="evaluate.hints.table")
+            widgets.table(evaluate.hints(file), key="evaluate.hints.table")
 
 
 def _list(fit: Match, key: str) -> None:
     """Draw the first names of a list, folded."""
-    tensor_names = checkpoint.lists(fit)[key]
+    tensor_names = evaluate.lists(fit)[key]
     title, explanation = TITLES[key]
     with st.expander(f"{title}: {len(tensor_names)}, {explanation}", key=f"evaluate.list.{key}"):
-        st.code(checkpoint.shown(tensor_names), language=None)
+        st.code(evaluate.shown(tensor_names), language=None)

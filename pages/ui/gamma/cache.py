@@ -12,9 +12,9 @@ from core.library.history import from_events
 from core.library.index import RunRow, row_of
 from core.losses.catalogue import BY_BIN
 from core.screens.gamma.figures import HistoryGrid
-from core.screens.gamma.rule import HistoryRule, Rule, learned, replay_cells, replay_run
 from core.screens.gamma.view import PLAIN, TECHNICAL, AtEpoch, GammaDynamics
 from core.screens.gamma.view import at_epochs as epochs_of
+from core.screens.gamma.words import HistoryRule, Rule, learned, replay_cells, replay_run
 from pages.ui import cache, visitor
 from pages.ui.caching import cached, results
 from pages.ui.compute import step

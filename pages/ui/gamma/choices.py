@@ -12,7 +12,7 @@ from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.losses.catalogue import LOSSES
 from core.screens.gamma.figures import HistoryGrid, SecondHistory
 from core.screens.gamma.view import GammaDynamics, bin_mismatch
-from core.screens.kit.run_marks import RunMark, marks
+from core.screens.kit.marks import RunMark, marks
 from core.screens.kit.text import clean
 from pages.ui import controls, frame, state, visitor
 from pages.ui.gamma import cache

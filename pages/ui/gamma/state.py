@@ -11,8 +11,8 @@ from core.jobs.records import Job, JobState
 from core.jobs.store import LIVE
 from core.screens.gamma.figures import HistoryGrid
 from core.screens.gamma.view import PLAIN, TECHNICAL, GammaWords
-from core.screens.kit import row_noun
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.words import with_row_noun
 from core.screens.train.words import TRAIN
 from pages.ui import cache as runs
 from pages.ui import frame, plot, selected_run, site, state, visitor, widgets
@@ -192,7 +192,7 @@ def nothing(source_id: str | None, offered: list[HistorySource]) -> None:
             frame.refusal(gone)
     widgets.eyebrow(words().page)
     widgets.sentence(Sentence((Phrase(text),)))
-    widgets.second(row_noun.with_row_noun(words().about))
+    widgets.second(with_row_noun(words().about))
     with_gammas = [source for source in offered if source.kind != "logits"]
     users = [source for source in with_gammas if not source.sample]
     samples = sorted(

@@ -13,9 +13,9 @@ from core.jobs.audit import AUDIT
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
 from core.metrics.comparison import MOST_RUNS
-from core.screens.evaluate import results as evaluation
+from core.screens import evaluate as evaluation
+from core.screens import runs
 from core.screens.kit.numbers import count, duration, memory
-from core.screens.runs import audit_words
 from core.screens.train import words
 from pages.ui import cache, frame, html_macros, site, state, widgets
 from pages.ui.escape import esc
@@ -38,7 +38,7 @@ ICONS = {
 PAGES = {words.TRAIN: site.TRAIN, words.EVALUATE: site.EVALUATE, AUDIT: site.HOME}
 PROGRESS_WORDS = {
     words.EVALUATE: evaluation.progress_words,
-    AUDIT: audit_words.progress_words,
+    AUDIT: runs.progress_words,
 }
 OTHERS = {words.EVALUATE: "evaluations", AUDIT: "audits"}  # beside trainings
 

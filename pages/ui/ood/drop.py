@@ -16,7 +16,7 @@ from core.predictions import Predictions, ScoreKind
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import NeedsChoice, ReadResult
 from core.readers.sandbox import read as sandbox
-from core.screens.kit import row_noun
+from core.screens.kit.words import of_texts, with_row_noun
 from pages.ui import cache, frame, html_macros, reading_choice, session, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
@@ -48,7 +48,7 @@ INTAKE: Final = Intake[ScoresReading]("ood")
 
 def needed() -> None:
     """Say what is needed beside the run's own rows, with the way to have it computed."""
-    if row_noun.of_texts():
+    if of_texts():
         widgets.second(
             "Upload the model's scores on other texts, or train again with some classes left out: "
             "their texts become such a set."
@@ -71,7 +71,7 @@ def door(run: cache.Run) -> None:
 def zone(run: cache.Run) -> None:
     """Draw the drop zone."""
     INTAKE.zone(
-        row_noun.with_row_noun("Scores on other images"),
+        with_row_noun("Scores on other images"),
         partial(_start, run),
         label_visibility="collapsed",
     )

@@ -10,11 +10,10 @@ from streamlit.delta_generator import DeltaGenerator
 from core.datasets.shifts import OutsideSet, parse_name
 from core.ood.scores import SCORES
 from core.screens.kit.differences import NamedRun
+from core.screens.kit.marks import DASHES, marks
 from core.screens.kit.numbers import percent
-from core.screens.kit.run_marks import DASHES, marks
 from core.screens.ood import view as views
-from core.screens.ood.shifts import shift_view
-from core.screens.ood.table import certain_table
+from core.screens.ood.tables import certain_table, shift_view
 from core.screens.ood.view import AtThreshold, OodView, ShownCurve, at_thresholds
 from core.screens.ood.words import SetName, icon_arrays, plain_view
 from core.studies.ood import ShiftEffect

@@ -9,10 +9,10 @@ from core.errors import LibraryError
 from core.losses.catalogue import subject
 from core.metrics.records import Score
 from core.published import PaperSetting, PublishedNumber, auroc_rows, compared
-from core.screens.kit import row_noun
-from core.screens.kit.run_marks import RunMark, marks
-from core.screens.ood import table as ood_table
-from core.screens.ood.table import SetRow
+from core.screens.kit.marks import RunMark, marks
+from core.screens.kit.words import with_row_noun
+from core.screens.ood import tables as ood_table
+from core.screens.ood.tables import SetRow
 from core.screens.ood.words import SetName
 from core.studies import ood as study
 from pages.ui import cache, picked_runs, state, widgets
@@ -137,7 +137,7 @@ def picker(run: cache.Run) -> list[cache.Run]:
         on_change=lambda: picked_runs.keep(
             "set.ood_beside", "beside", st.session_state["widget.ood_beside"]
         ),
-        help=row_noun.with_row_noun("Differences are paired by image (DeLong)."),
+        help=with_row_noun("Differences are paired by image (DeLong)."),
     )
     others = [candidates[run_id] for run_id in chosen]
     for other in others:

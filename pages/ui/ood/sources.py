@@ -10,7 +10,7 @@ from core.errors import LibraryError, Notice, Refused
 from core.library.manifest import role_of
 from core.metrics.records import Score
 from core.predictions import Predictions, Task
-from core.screens.kit import row_noun
+from core.screens.kit.words import with_row_noun
 from core.screens.ood.words import SetName, set_name
 from core.studies import ood as study
 from core.studies.ood import ConfidentRows, OodPair, ScoreSeparation, ShiftEffect
@@ -182,7 +182,7 @@ def picker(offers: Offer, names: Mapping[str, SetName], run: cache.Run) -> list[
         max_selections=MOST,
         placeholder="Pick sets",
         on_change=lambda: keep(st.session_state["widget.sets"], offers, run),
-        help=row_noun.with_row_noun(
+        help=with_row_noun(
             "Out-of-distribution inputs or corrupted test images, scored by the same model."
         ),
     )

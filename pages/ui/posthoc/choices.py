@@ -10,9 +10,9 @@ from core.calibrators.search import PROTOCOLS
 from core.configs import OTHER_NAMES
 from core.predictions import Task
 from core.published import PAPERS, Protocol, published
-from core.screens.kit import row_noun
 from core.screens.kit.methods import fitted_as
 from core.screens.kit.text import clean
+from core.screens.kit.words import with_row_noun
 from core.screens.posthoc.words import NAMES, OBJECTIVES
 from core.studies.posthoc import (
     CUT,
@@ -42,7 +42,7 @@ def rows(run: cache.Run, test: str) -> RowChoice:
         options,
         default,
         words,
-        row_noun.with_row_noun(
+        with_row_noun(
             "Calibrators must be fitted on images that are not reported. The last option draws "
             "images at random and reports the others."
         ),

@@ -19,12 +19,12 @@ from core.library import Manifest
 from core.library.export import npz_bytes
 from core.library.manifest import checked_name
 from core.predictions import Task
-from core.screens.kit import row_noun
 from core.screens.kit.differences import NamedRun
+from core.screens.kit.marks import marks
 from core.screens.kit.methods import parameters
 from core.screens.kit.numbers import count
 from core.screens.kit.records import FigureCard
-from core.screens.kit.run_marks import marks
+from core.screens.kit.words import with_row_noun
 from core.screens.posthoc import view as views
 from core.screens.posthoc.words import NAMES, meaning
 from core.screens.reliability.view import KEY
@@ -107,7 +107,7 @@ def take_away(run: cache.Run, fits: Sequence[Fit], rows: PosthocRows) -> None:
         chosen = next(fit for fit in fits if fit.method == method)
         weights = rows.fit_from.weights
         by = f", which count by {weights.name}" if weights is not None else ""
-        on_rows = f"fitted on {count(rows.n_fit)} {row_noun.with_row_noun('images')}{by}"
+        on_rows = f"fitted on {count(rows.n_fit)} {with_row_noun('images')}{by}"
         widgets.caption(f"{NAMES[method]}: {parameters(chosen)}; {on_rows}.")
 
 

@@ -8,8 +8,17 @@ import streamlit as st
 
 from core.errors import LibraryError
 from core.published import ALL, PAPERS, definition
-from core.screens.published.lines import Filters, Moment, metrics, networks, richest_paper
-from core.screens.published.words import DATA, METHODS, NETWORKS, PublishedWords
+from core.screens.published.lines import (
+    DATA,
+    METHODS,
+    NETWORKS,
+    Filters,
+    Moment,
+    PublishedWords,
+    metrics,
+    networks,
+    richest_paper,
+)
 from core.studies.published import comparable
 from pages.ui import cache, controls, picked_runs, session, state
 

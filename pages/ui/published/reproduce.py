@@ -13,9 +13,8 @@ from core.jobs.records import Job, SlurmRequest
 from core.models.catalogue import MODELS
 from core.published import PAPERS, PublishedNumber, published, seeds_of
 from core.reports.compare import latex_table
-from core.screens.published.lines import Filters, numbers
-from core.screens.published.reproduced import fitted_as, place_of, recipe, reproduced_table
-from core.screens.published.words import DATA, METHODS, NETWORKS
+from core.screens.published.lines import DATA, METHODS, NETWORKS, Filters, numbers
+from core.screens.published.view import fitted_as, place_of, recipe, reproduced_table
 from core.training.config import TrainConfig
 from core.training.submission import BERT_BASE, check_folder, printed_settings, reproductions, seeds
 from pages.ui import cache as runs

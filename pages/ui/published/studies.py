@@ -7,9 +7,9 @@ from dataclasses import replace
 from core.errors import LibraryError
 from core.fields import JsonObject
 from core.published import PublishedNumber, compared, definition, protocol
-from core.screens.kit.run_marks import marks
+from core.screens.kit.marks import marks
 from core.screens.published.lines import OwnRun, RunFacts, TrainedRun
-from core.screens.published.reproduced import Place, Repeated, corrected, recipe, repetitions
+from core.screens.published.view import Place, Repeated, corrected, recipe, repetitions
 from core.studies.published import OwnNumbers, own_numbers
 from pages.ui import cache
 from pages.ui.caching import cached

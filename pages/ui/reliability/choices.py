@@ -7,11 +7,11 @@ from core import defaults
 from core.configs import BinRule
 from core.metrics.records import Audit, BinTable
 from core.predictions import Task
-from core.screens.kit import row_noun
-from core.screens.kit.bin_marks import filled
 from core.screens.kit.diagram import has_log_odds
+from core.screens.kit.marks import filled
 from core.screens.kit.numbers import count, edges
 from core.screens.kit.text import clean
+from core.screens.kit.words import with_row_noun
 from pages.ui import cache, controls, state
 
 RULES = {BinRule.EQUAL_WIDTH.value: "Equal width", BinRule.EQUAL_MASS.value: "Equal mass"}
@@ -57,7 +57,7 @@ def bins() -> tuple[str, int]:
 
 def opened_bin(table: BinTable) -> int | None:
     """Return the bin whose rows are shown, by the list or by a click in the diagram."""
-    options = {"": row_noun.with_row_noun("Choose a bin to see its images")}
+    options = {"": with_row_noun("Choose a bin to see its images")}
     for index in map(int, filled(table)):
         low, high = edges(float(table.low[index]), float(table.high[index]))
         options[str(index + 1)] = f"Bin {low} to {high}: {count(int(table.count[index]))}"

@@ -12,11 +12,11 @@ from core.arrays import Float
 from core.metrics.records import Audit, TargetAudit
 from core.metrics.selective import risk_coverage
 from core.predictions import Task
-from core.screens.kit import row_noun
 from core.screens.kit.records import FigureCard
+from core.screens.kit.words import with_row_noun
 from core.screens.reliability.classes import LabelsView, labels_view
 from core.screens.reliability.plain import PlainView
-from core.screens.reliability.rows import bin_rows
+from core.screens.reliability.view import bin_rows
 from pages.ui import audits, cache, frame, html_macros, plot, row_pictures, state, widgets
 from pages.ui.reliability import choices
 
@@ -98,7 +98,7 @@ def rows(run: cache.Run, split: str, target_audit: TargetAudit, index: int | Non
     list_rows = partial(bin_rows, arrays, target, target_audit.bins, index, outcomes)
     bin_list = list_rows(limit=ROWS_SHOWN)
     with st.container(border=True, key="bin_rows"):
-        widgets.title(row_noun.with_row_noun("Images of this bin"), bin_list.text)
+        widgets.title(with_row_noun("Images of this bin"), bin_list.text)
         if bin_list.confusions:
             widgets.second(bin_list.confusions)
         opened = row_pictures.source(run.id, split)
@@ -124,7 +124,7 @@ def rows(run: cache.Run, split: str, target_audit: TargetAudit, index: int | Non
             widgets.save(
                 lambda: list_rows().table,
                 f"bin_{index}",
-                row_noun.with_row_noun("All images of this bin, CSV"),
+                with_row_noun("All images of this bin, CSV"),
             )
             st.button("Close", key="rows.close", on_click=choices.open_bin, args=("",))
 

@@ -10,7 +10,7 @@ from core.arrays import digest
 from core.errors import AuditError, Refused
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import Inspection, ReadResult
-from core.screens.kit import row_noun
+from core.screens.kit.words import with_row_noun
 from pages.ui import cache, session, state, visitor, widgets
 from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
@@ -69,7 +69,7 @@ def draw(run: cache.Run, split: str) -> None:
                 st.rerun()
     INTAKE.progress()
     INTAKE.zone("Votes of people", _take, label_visibility="collapsed")
-    widgets.caption(row_noun.with_row_noun(HELP))
+    widgets.caption(with_row_noun(HELP))
     with st.popover("Columns and classes", key="votes.more"):
         st.text_input(
             "Columns of votes",

@@ -11,7 +11,7 @@ from core.jobs.audit import AUDIT, AuditSpec
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState, defaults
 from core.library import home
-from core.screens.runs import audit_words
+from core.screens import runs
 from pages.ui import frame, session, site, state, visitor, widgets
 from pages.ui.jobs import launcher
 from pages.ui.jobs import watch as job_watch
@@ -54,7 +54,7 @@ def rows(listed: Sequence[Job]) -> None:
 def draw(watched: WatchedJob) -> None:
     """Draw the page of one audit."""
     jobs, job = watched.jobs, watched.job
-    sentence = audit_words.sentence(
+    sentence = runs.sentence(
         job, watched.place, _audit(jobs, job), paused=jobs.paused, plain=state.plain()
     )
     PAGE.head(watched, "", sentence)
@@ -81,9 +81,9 @@ def _audit(jobs: LocalJobs, job: Job) -> dict[str, Any] | None:
 def _body(jobs: LocalJobs, job: Job) -> None:
     """Draw the progress, the numbers and the log of an audit."""
     progress, audit = jobs.progress(job.id), _audit(jobs, job)
-    text = audit_words.progress_words(progress) if progress else "Starting."
+    text = runs.progress_words(progress) if progress else "Starting."
     job_watch.progress(jobs, job, progress, text)
-    tiles = audit_words.tiles(job, progress, audit)
+    tiles = runs.tiles(job, progress, audit)
     if tiles:
         widgets.strip(tiles)
     if job.run:
@@ -91,7 +91,7 @@ def _body(jobs: LocalJobs, job: Job) -> None:
         frame.notices(visitor.open_library().get(job.run).notices)
     if job.state is not JobState.SUCCEEDED:
         if job.state is JobState.FAILED:
-            st.markdown(audit_words.READ_ANOTHER_WAY)
+            st.markdown(runs.READ_ANOTHER_WAY)
         job_watch.log(jobs, job)
     if not state.plain():
         with st.expander("Settings", key="job.settings"):

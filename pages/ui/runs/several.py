@@ -21,7 +21,7 @@ from core.metrics.records import Audit
 from core.predictions import Predictions
 from core.readers.predictions.result import NeedsChoice, ReadResult
 from core.readers.predictions.roles import CONFIDENCE, KINDS, PREDICTED, words_of
-from core.screens.runs.view import draft_line
+from core.screens.runs import draft_line
 from pages.ui import cache, picked_runs, selected_run, session, site, state, widgets
 from pages.ui.escape import esc
 from pages.ui.intake import Intake, SealedFile, remove

@@ -14,8 +14,7 @@ from core.errors import AuditError, LibraryError
 from core.library import Library, RunRow
 from core.metrics.comparison import MOST_RUNS
 from core.screens.kit.theme import THEMES
-from core.screens.runs.view import damaged_words, run_table
-from core.screens.runs.words import PLAIN, TECHNICAL, RunsWords
+from core.screens.runs import PLAIN, TECHNICAL, RunsWords, damaged_words, run_table
 from pages.ui import demo, frame, picked_runs, selected_run, site, state, visitor, widgets
 from pages.ui.escape import esc
 from pages.ui.runs import sharing

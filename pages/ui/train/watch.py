@@ -21,8 +21,7 @@ from core.screens.kit.records import FigureCard, Sentence
 from core.screens.kit.text import short
 from core.screens.train import view as views
 from core.screens.train import words
-from core.screens.train.distributions import distribution_cards, learned_card, learned_parts
-from core.screens.train.view import TrainedRun
+from core.screens.train.view import TrainedRun, distribution_cards, learned_card, learned_parts
 from core.screens.train.words import JobProgress
 from core.training import threads
 from core.training.distributions import LEARNED

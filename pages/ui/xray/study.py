@@ -6,9 +6,8 @@ from typing import Any, Final, cast
 
 from core.inference.client import Answer
 from core.inference.film_examples import stored_answer
-from core.screens.kit.records import Sentence
-from core.screens.kit.run_marks import RunMark, marks
-from core.screens.kit.tables import ScoreTable
+from core.screens.kit.marks import RunMark, marks
+from core.screens.kit.records import ScoreTable, Sentence
 from core.screens.xray import beside, saliency
 from core.screens.xray import film as views
 from core.screens.xray.beside import Opinion

@@ -17,9 +17,9 @@ from core.arrays import Float
 from core.configs import AuditConfig
 from core.ood.separation import NUMBERS, Separation
 from core.predictions import Groups, Predictions, ScoreKind, Task
-from core.screens.kit.run_marks import marks
-from core.screens.ood.table import SetRow
-from core.screens.ood.table import rows as table_rows
+from core.screens.kit.marks import marks
+from core.screens.ood.tables import SetRow
+from core.screens.ood.tables import rows as table_rows
 from core.screens.ood.words import SetName
 from core.studies.ood import OodPair, difference, judge
 from tests.benchmarks.claims.designs import COVERAGE, Rng, Row, generator, power, sentence

@@ -275,7 +275,7 @@ CLAIMED = (
     Claimed(
         '"tie" if tie',
         "Out of distribution, runs",
-        "core.screens.ood.table:rows",
+        "core.screens.ood.tables:rows",
         "DeLong's paired interval leaves 0 out",
         OOD,
         "a difference of auroc that is no tie",
@@ -299,7 +299,7 @@ CLAIMED = (
     Claimed(
         "self.low <= self.chance",
         "Evaluate, trial",
-        "core.screens.evaluate.trial:ModelTrial",
+        "core.screens.evaluate:ModelTrial",
         "Wilson's interval lies above guessing",
         TRAINING,
         "better than guessing",
@@ -307,7 +307,7 @@ CLAIMED = (
     Claimed(
         "That is no better than guessing",
         "Evaluate",
-        "core.screens.evaluate.results:judged",
+        "core.screens.evaluate:judged",
         "the interval of the accuracy or AUROC holds guessing",
         TRAINING,
         "better than guessing",
@@ -411,7 +411,7 @@ CLAIMED = (
     Claimed(
         "More sure than people by",
         "Reliability, human truth",
-        "core.screens.reliability.human_words:human_sentence",
+        "core.screens.reliability.human:human_sentence",
         "the interval of confidence minus the share of people who agree leaves 0 out",
         PEOPLE,
         '"more sure than people", or less sure',
@@ -419,7 +419,7 @@ CLAIMED = (
     Claimed(
         " would agree with an answer",
         "Reliability, human truth",
-        "core.screens.reliability.human_words:agreement_words",
+        "core.screens.reliability.human:agreement_words",
         "the share of the fullest bin, with its interval",
         PEOPLE,
         "interval of the share who agree, fullest bin",

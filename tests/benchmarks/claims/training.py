@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from core.screens.evaluate.trial import trial
+from core.screens.evaluate import trial
 from core.screens.gamma.figures import HistoryGrid
 from core.screens.gamma.words import plain_sentence, sentence
 from tests.benchmarks.claims.designs import SIZES, Row, generator, spread

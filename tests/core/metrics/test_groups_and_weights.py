@@ -47,7 +47,7 @@ from core.predictions import (
     Weights,
 )
 from core.reports.audit_json import audit_json
-from core.screens.kit.bin_marks import shares
+from core.screens.kit.marks import shares
 from core.screens.kit.sentences import effective_n_words
 
 

@@ -15,7 +15,7 @@ from core.metrics.suite import audit
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.reports.audit_json import audit_json
 from core.screens.kit.labels import label_verdicts, labels_sentence, with_unknown
-from core.screens.reliability.rows import bin_rows
+from core.screens.reliability.view import bin_rows
 from core.studies import clinic, posthoc
 
 N, L, RNG = 400, 3, np.random.default_rng(5)

@@ -20,8 +20,8 @@ from core.reports.drawing import drawn
 from core.reports.html import PageView, audit_html, document_html, preview_html, sheet_html
 from core.screens.kit import theme
 from core.screens.kit.curves import SYMBOLS
-from core.screens.kit.markup import templates
 from core.screens.kit.records import FigureCard, Sentence, Table
+from core.screens.kit.text import templates
 
 EVIL = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
 

@@ -10,12 +10,14 @@ from core.configs import AuditConfig
 from core.metrics.human import human_audit
 from core.predictions import Predictions, ScoreKind, Task, Votes
 from core.screens.kit.theme import LIGHT
-from core.screens.reliability.human import fits_words, human_view, tones_of
-from core.screens.reliability.human_words import (
+from core.screens.reliability.human import (
     PLAIN,
     TECHNICAL,
     agreement_words,
+    fits_words,
     human_sentence,
+    human_view,
+    tones_of,
 )
 from core.studies.human import HumanFits, human_study
 

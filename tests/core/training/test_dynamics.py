@@ -14,7 +14,7 @@ from core.losses.bins import GammaUpdate, ValidationBins
 from core.losses.catalogue import LOSSES
 from core.predictions import Outcomes
 from core.screens.gamma.figures import HistoryGrid
-from core.screens.gamma.rule import follows, learned
+from core.screens.gamma.words import follows, learned
 from core.training import distributions, loop
 from core.training.loop import LOSS_ROWS, EpochUpdate, answers, measure, row_gradient_norms
 from core.training.parts import predict, seed_all

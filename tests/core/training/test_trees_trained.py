@@ -7,7 +7,7 @@ import torch
 from core.library import Library
 from core.losses.catalogue import subject
 from core.published import published
-from core.screens.published.reproduced import place_of, recipe, repetitions
+from core.screens.published.view import place_of, recipe, repetitions
 from core.training import estimate, job
 from core.training.config import from_json
 from core.training.folder import JobFolder

@@ -11,7 +11,7 @@ from core.screens.compare.figures import (
     gap_curves,
 )
 from core.screens.kit.diagram import small_diagram
-from core.screens.kit.run_marks import RunMark, marks
+from core.screens.kit.marks import RunMark, marks
 from core.screens.kit.theme import THEMES
 
 BADGE = RunMark("B", 1, "dash")

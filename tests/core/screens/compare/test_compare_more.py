@@ -6,16 +6,18 @@ import pytest
 from core.histories import BinHistory, History
 from core.metrics.comparison import compared
 from core.predictions import Predictions, ScoreKind, Task
-from core.screens.compare.sweep import scatter_card, seeds_table, sweep_card
 from core.screens.compare.training import (
     TrainedCurve,
     gammas_by_epoch_card,
     measures,
+    scatter_card,
+    seeds_table,
+    sweep_card,
     training_card,
 )
 from core.screens.compare.view import disagreement_view
 from core.screens.kit.differences import NamedRun
-from core.screens.kit.run_marks import marks
+from core.screens.kit.marks import marks
 from core.studies.comparison import Answers, disagreements, seed_groups, settings, summary, varied
 from core.training.config import from_json
 

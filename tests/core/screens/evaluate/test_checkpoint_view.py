@@ -3,7 +3,7 @@
 from core import codec
 from core.checkpoints.names import Match
 from core.readers.weights.named_tensors import TensorInfo, WeightGroup, WeightsFile
-from core.screens.evaluate import checkpoint
+from core.screens import evaluate
 
 NOTHING = {"left": [], "missing": [], "unexpected": [], "mismatched": []}
 FITS = {
@@ -26,11 +26,11 @@ def group(key: str = "", *, ema: bool = False) -> WeightGroup:
 def test_a_fit_says_how_many_tensors_and_what_was_renamed():
     fit = codec.read(Match, FITS)
     assert fit.ok
-    assert checkpoint.fit_words(fit) == (
+    assert evaluate.fit_words(fit) == (
         "All 120 tensors fit ResNet-50 with 10 outputs. The prefix “module.” was removed."
     )
-    assert checkpoint.plain_fit_words(fit) == "The weights fit ResNet-50 with 10 classes."
-    assert checkpoint.lists(fit) == {}
+    assert evaluate.plain_fit_words(fit) == "The weights fit ResNet-50 with 10 classes."
+    assert evaluate.lists(fit) == {}
     assert fit.other_outputs is None
 
 
@@ -40,19 +40,19 @@ def test_a_misfit_names_every_list_and_the_likely_number_of_classes():
     fit = codec.read(Match, data | {"model": "timm:resnet18", "unexpected": ["head.weight"]})
     assert not fit.ok
     assert fit.other_outputs == 100
-    assert checkpoint.fit_words(fit) == (
+    assert evaluate.fit_words(fit) == (
         "108 of 120 tensors fit resnet18 from timm with 10 outputs. Every tensor must fit."
     )
-    assert list(checkpoint.lists(fit)) == ["missing", "unexpected"]
-    lines = checkpoint.shown(fit.missing).splitlines()
+    assert list(evaluate.lists(fit)) == ["missing", "unexpected"]
+    lines = evaluate.shown(fit.missing).splitlines()
     assert lines == [*names[:10], "and 2 more"]
-    rows = checkpoint.all_names(fit).rows
+    rows = evaluate.all_names(fit).rows
     assert len(rows) == 13
     assert rows[-1] == ("unexpected", "head.weight")
 
 
 def test_as_many_as_are_shown_have_no_more():
-    assert checkpoint.shown(tuple("abc")) == "a\nb\nc"
+    assert evaluate.shown(tuple("abc")) == "a\nb\nc"
 
 
 def test_groups_and_files_are_counted():
@@ -64,16 +64,16 @@ def test_groups_and_files_are_counted():
         groups=(one, other),
         hints={"arch": "resnet18", "epoch": 3},
     )
-    assert checkpoint.n_numbers(one) == 64 * 27 + 64 + 640 + 10
-    assert checkpoint.group_label(one) == "state_dict_ema, averaged (EMA)"
-    assert checkpoint.group_label(group()) == "all of it"
-    assert checkpoint.group_words(one).startswith("4 tensors, ")
+    assert evaluate.n_numbers(one) == 64 * 27 + 64 + 640 + 10
+    assert evaluate.group_label(one) == "state_dict_ema, averaged (EMA)"
+    assert evaluate.group_label(group()) == "all of it"
+    assert evaluate.group_words(one).startswith("4 tensors, ")
     lone = WeightGroup("", False, one.tensors[:1], "group-0.safetensors")
-    assert checkpoint.group_words(lone) == "1 tensor, 1,728 numbers"
-    assert checkpoint.file_words(file) == "PyTorch, 2 groups, digest dddddddd"
-    assert checkpoint.hints(file).rows == (("arch", "resnet18"), ("epoch", "3"))
+    assert evaluate.group_words(lone) == "1 tensor, 1,728 numbers"
+    assert evaluate.file_words(file) == "PyTorch, 2 groups, digest dddddddd"
+    assert evaluate.hints(file).rows == (("arch", "resnet18"), ("epoch", "3"))
 
 
 def test_large_counts_are_in_millions():
-    assert checkpoint.millions(23_512_130) == "23.5 million"
-    assert checkpoint.millions(58_186) == "58,186"
+    assert evaluate.millions(23_512_130) == "23.5 million"
+    assert evaluate.millions(58_186) == "58,186"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.screens.evaluate.trial import ORDER, trial
+from core.screens.evaluate import CHECK_ORDER, trial
 
 NAMES = tuple("abcdefghij")
 LABELS = np.arange(60) % 10
@@ -34,14 +34,14 @@ def test_one_answer_for_all_points_at_what_it_is_shown():
 def test_classes_in_another_order_are_noticed():
     found = trial(scored((LABELS + 3) % 10), LABELS, NAMES)
     assert found.guessed
-    assert found.advice == ORDER
+    assert found.advice == CHECK_ORDER
 
 
 def test_answers_at_random_say_nothing_more():
     answers = np.random.default_rng(1).integers(0, 10, 60)
     found = trial(scored(answers), LABELS, NAMES)
     assert found.guessed
-    assert found.advice not in {"", ORDER}
+    assert found.advice not in {"", CHECK_ORDER}
     assert "It answers" not in found.advice
 
 
@@ -49,7 +49,7 @@ def test_an_order_is_not_read_from_too_few_images_of_each_answer():
     names, labels = [str(k) for k in range(100)], np.arange(64)
     scores = np.zeros((64, 100))
     scores[np.arange(64), (labels + 1) % 100] = 1.0
-    assert trial(scores, labels, names).advice != ORDER
+    assert trial(scores, labels, names).advice != CHECK_ORDER
 
 
 def test_images_of_few_classes_are_said():

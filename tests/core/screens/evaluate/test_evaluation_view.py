@@ -12,8 +12,8 @@ from core.inference.preprocessing import Preprocessing
 from core.jobs.records import Job, JobState
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
-from core.screens.evaluate import results as evaluation
-from core.screens.evaluate.results import sentence
+from core.screens import evaluate as evaluation
+from core.screens.evaluate import sentence
 
 CONFIG = EvaluationConfig(
     model="resnet50_cifar",

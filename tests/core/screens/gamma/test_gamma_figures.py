@@ -24,7 +24,7 @@ from core.screens.gamma.figures import (
     ticks,
 )
 from core.screens.gamma.view import epoch_diagram, moved_traces
-from core.screens.kit.bin_marks import ANSWERS
+from core.screens.kit.marks import ANSWERS
 from core.screens.kit.theme import DARK, LIGHT
 
 

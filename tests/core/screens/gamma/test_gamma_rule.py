@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.screens.gamma.figures import HistoryGrid
-from core.screens.gamma.rule import HistoryRule, given_by, known_before, learned, update
+from core.screens.gamma.words import HistoryRule, given_by, known_before, learned, update
 from tests.core.screens.gamma.gamma_cases import followed, grid, history
 
 ADA = AdaFocalRule()

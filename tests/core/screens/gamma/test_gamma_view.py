@@ -12,7 +12,6 @@ from core.readers.formats.contents import FileBytes
 from core.readers.tables.history_file import read_history
 from core.reports.table import csv_text
 from core.screens.gamma.figures import HistoryGrid
-from core.screens.gamma.rule import HistoryRule
 from core.screens.gamma.view import (
     PLAIN,
     TECHNICAL,
@@ -26,6 +25,7 @@ from core.screens.gamma.view import (
     whole_table,
 )
 from core.screens.gamma.words import (
+    HistoryRule,
     bins_of,
     frozen_words,
     gap_words,

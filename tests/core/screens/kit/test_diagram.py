@@ -5,8 +5,8 @@ import pytest
 
 from core.configs import BinRule
 from core.metrics.records import BinTable
-from core.screens.kit.bin_marks import dominated, filled, tone
 from core.screens.kit.diagram import diagram, gap_view, has_log_odds
+from core.screens.kit.marks import dominated, filled, tone
 from core.screens.kit.theme import DARK, LIGHT
 
 TONES = {"over", "under", "sound", "few"}

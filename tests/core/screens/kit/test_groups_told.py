@@ -19,12 +19,11 @@ from core.reports.compare import compare_json, lines
 from core.reports.table import csv_text
 from core.screens.compare.view import compare_view
 from core.screens.kit.differences import NamedRun, drawn_words
+from core.screens.kit.marks import marks
 from core.screens.kit.numbers import in_hundred
-from core.screens.kit.run_marks import marks
 from core.screens.kit.sentences import verdict_sentence
-from core.screens.ood import table as ood_table
-from core.screens.ood.shifts import shift_view
-from core.screens.ood.table import SetRow
+from core.screens.ood import tables as ood_table
+from core.screens.ood.tables import SetRow, shift_view
 from core.screens.ood.view import ShownCurve, ood_view
 from core.screens.ood.words import plain_view as plain_ood
 from core.screens.ood.words import set_name, weight_words

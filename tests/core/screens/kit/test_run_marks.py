@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.screens.compare.figures import letter_colour
-from core.screens.kit.run_marks import COLOURS, RunMark, marks
+from core.screens.kit.marks import COLOURS, RunMark, marks
 from core.screens.kit.theme import THEMES
 
 STYLE = (Path(__file__).parents[4] / "assets" / "style.css").read_text()

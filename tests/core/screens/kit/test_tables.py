@@ -4,11 +4,18 @@ import pytest
 
 from core.metrics.paired import Difference
 from core.metrics.records import Score
-from core.screens.kit import tables
-from core.screens.kit.forms import FORMS
-from core.screens.kit.records import CellWords, Column, Table
-from core.screens.kit.run_marks import marks
-from core.screens.kit.tables import Estimate, PageColumn, ScoreTable, TableRow
+from core.screens.kit import records
+from core.screens.kit.marks import marks
+from core.screens.kit.numbers import FORMS
+from core.screens.kit.records import (
+    CellWords,
+    Column,
+    Estimate,
+    PageColumn,
+    ScoreTable,
+    Table,
+    TableRow,
+)
 
 BADGE = marks(["a"])[0]
 
@@ -41,8 +48,8 @@ TABLE = ScoreTable(
             cells={
                 "run": "first",
                 "n": 12000,
-                **tables.with_ends("ece", tables.estimate(score(0.04, 0.03, 0.05), note="low")),
-                "gap": tables.difference_cell(gap(0.02, 0.01, 0.03)),
+                **records.with_ends("ece", records.estimate(score(0.04, 0.03, 0.05), note="low")),
+                "gap": records.difference_cell(gap(0.02, 0.01, 0.03)),
                 "aside": 0.5,
                 "digest": "abc",
             },
@@ -53,8 +60,8 @@ TABLE = ScoreTable(
         TableRow(
             name="Second",
             cells={
-                "ece": tables.estimate(None, "no bins"),
-                "gap": tables.difference_cell(gap(0.0, -0.01, 0.01)),
+                "ece": records.estimate(None, "no bins"),
+                "gap": records.difference_cell(gap(0.0, -0.01, 0.01)),
             },
         ),
         TableRow(name="Mean", cells={"ece": Estimate(0.05)}, in_file=False),
@@ -108,7 +115,7 @@ def test_the_file_holds_raw_values_under_its_own_columns():
     ],
 )
 def test_a_cell_says_its_text_its_interval_and_its_reason(cell, shown):
-    assert tables.column_words([cell], "unsigned_points") == [shown]
+    assert records.column_words([cell], "unsigned_points") == [shown]
 
 
 @pytest.mark.parametrize(
@@ -125,18 +132,18 @@ def test_a_cell_says_its_text_its_interval_and_its_reason(cell, shown):
 )
 def test_decimals_are_equal_down_a_column(kind, values, shown):
     cells = [Estimate(value) for value in values]
-    assert [words.value for words in tables.column_words(cells, kind)] == shown
+    assert [words.value for words in records.column_words(cells, kind)] == shown
 
 
 def test_the_value_of_a_tie_which_is_not_shown_asks_for_no_decimals():
     tied = Difference(metric="ece", value=-0.00001, low=-0.037, high=0.035, level=0.95, n=9)
-    (cell,) = tables.column_words([tables.difference_cell(tied)], "points")
+    (cell,) = records.column_words([records.difference_cell(tied)], "points")
     assert (cell.value, cell.interval) == ("tie", "−3.7 to +3.5")
 
 
 def test_a_difference_without_an_interval_is_not_beyond_chance():
-    assert tables.difference_cell(gap(0.02, None, None)).mark == ""
-    assert tables.difference_cell(None) == Estimate(text="")
+    assert records.difference_cell(gap(0.02, None, None)).mark == ""
+    assert records.difference_cell(None) == Estimate(text="")
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 
 from core.errors import Notice
-from core.screens.kit.row_noun import noticed, speaking_of
 from core.screens.kit.text import without_shared_start
+from core.screens.kit.words import noticed, speaking_of
 
 
 @pytest.mark.parametrize(

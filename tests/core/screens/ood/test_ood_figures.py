@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from core.screens.kit.theme import DARK, LIGHT
-from core.screens.ood.figures import Density, OperatingPoint, RocLine, density, roc
-from core.screens.ood.shifts import ValueGrid, heatmap
+from core.screens.ood.tables import ValueGrid, heatmap
+from core.screens.ood.view import Density, OperatingPoint, RocLine, density, roc
 
 LINE = RocLine(
     name="a & b",

@@ -15,12 +15,11 @@ from core.published import auroc_rows
 from core.reports.html import picture
 from core.reports.table import csv_text
 from core.screens.kit.differences import NamedRun
-from core.screens.kit.row_noun import speaking_of
-from core.screens.kit.run_marks import marks
+from core.screens.kit.marks import marks
 from core.screens.kit.theme import DARK, LIGHT
-from core.screens.ood import table as ood_table
-from core.screens.ood.shifts import shift_view
-from core.screens.ood.table import SetRow, certain_table
+from core.screens.kit.words import speaking_of
+from core.screens.ood import tables as ood_table
+from core.screens.ood.tables import SetRow, certain_table, shift_view
 from core.screens.ood.view import ShownCurve, at_thresholds, edges_of, ood_view
 from core.screens.ood.words import SetName, plain_view, set_name
 from core.studies import ood as study

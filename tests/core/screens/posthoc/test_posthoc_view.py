@@ -13,8 +13,8 @@ from core.metrics.paired import Difference
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.kit.differences import NamedRun
+from core.screens.kit.marks import marks
 from core.screens.kit.methods import parameters
-from core.screens.kit.run_marks import marks
 from core.screens.kit.theme import THEMES
 from core.screens.posthoc.figures import excess
 from core.screens.posthoc.view import (

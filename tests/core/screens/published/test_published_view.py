@@ -10,19 +10,9 @@ from core.metrics.smooth import smece
 from core.predictions import Predictions, ScoreKind, Task
 from core.published import PAPERS, Protocol, rows
 from core.reports.table import csv_text
-from core.screens.kit.run_marks import RunMark
+from core.screens.kit.marks import RunMark
 from core.screens.kit.theme import THEMES
 from core.screens.published.lines import (
-    UNKNOWN,
-    Filters,
-    OwnRun,
-    RunFacts,
-    TrainedRun,
-    metrics,
-    networks,
-)
-from core.screens.published.view import Dot, DotRow, dot_plot, published_view
-from core.screens.published.words import (
     DATA,
     METHODS,
     NETWORKS,
@@ -30,8 +20,16 @@ from core.screens.published.words import (
     POSTHOC,
     SHORT_PAPERS,
     TECHNICAL,
+    UNKNOWN,
+    Filters,
+    OwnRun,
+    RunFacts,
+    TrainedRun,
     metric_label,
+    metrics,
+    networks,
 )
+from core.screens.published.view import Dot, DotRow, dot_plot, published_view
 from core.studies.published import SEVERAL, FittedScore, OwnNumbers, own_numbers
 
 STORY = Filters(data="cifar10", network="resnet50", metric="ece_ew", paper="mukhoti2020iclr")

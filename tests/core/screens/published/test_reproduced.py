@@ -9,7 +9,7 @@ from core.published import Protocol, protocol, published
 from core.reports.compare import latex_table
 from core.screens.kit.numbers import MISSING
 from core.screens.kit.records import Column, Table
-from core.screens.published.reproduced import (
+from core.screens.published.view import (
     corrected,
     fitted_as,
     printed,

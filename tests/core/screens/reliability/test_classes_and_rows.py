@@ -6,8 +6,13 @@ from core.metrics.suite import audit, class_gaps, diagram, prepare
 from core.metrics.verdict_codes import BEYOND_CHANCE
 from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.screens.reliability.classes import MAX_CLASSES, class_card, gap_tone
-from core.screens.reliability.rows import bin_rows
-from core.screens.reliability.view import Subject, audited_view, pictured, reliability_view
+from core.screens.reliability.view import (
+    Subject,
+    audited_view,
+    bin_rows,
+    pictured,
+    reliability_view,
+)
 
 SUBJECT = Subject("run", "test", "0123456789")
 

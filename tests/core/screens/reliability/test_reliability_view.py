@@ -7,7 +7,7 @@ import pytest
 from core.errors import Notice
 from core.metrics.records import ClassCell, Floor, Gap, MixedEnd
 from core.metrics.verdict_codes import MixedReading, Statistic, VerdictSubject
-from core.screens.kit.bin_marks import tone
+from core.screens.kit.marks import tone
 from core.screens.kit.numbers import counts_apart
 from core.screens.kit.sentences import other_sentence, plain_sentence, verdict_sentence
 from core.screens.reliability.view import Subject, reliability_view

@@ -5,8 +5,7 @@ import pytest
 
 from core.library.index import RunRow
 from core.metrics.verdict_codes import VerdictCode
-from core.screens.runs.view import run_table, verdict
-from core.screens.runs.words import PLAIN, TECHNICAL
+from core.screens.runs import PLAIN, TECHNICAL, run_table, verdict
 
 
 def row(verdict="over_confident", gap=0.0398, task="multiclass", **fields):

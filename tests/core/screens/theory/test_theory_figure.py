@@ -3,7 +3,7 @@ import pytest
 
 from core.screens.kit.curves import SYMBOLS, Highlight, Plot, TheoryCurve, chart
 from core.screens.kit.theme import DARK, LIGHT
-from core.screens.theory import triangle
+from core.screens.theory import claims
 
 X = np.array([0.0, 0.5, 1.0])
 
@@ -51,22 +51,22 @@ def test_a_square_figure_keeps_its_sides_equal():
 
 
 def test_classes_lie_at_their_corners():
-    np.testing.assert_allclose(triangle.plane(np.eye(3)), triangle.CORNERS)
-    middle = triangle.plane(np.full(3, 1 / 3))
-    np.testing.assert_allclose(np.linalg.norm(triangle.CORNERS - middle, axis=1), 3**-0.5)
+    np.testing.assert_allclose(claims.plane(np.eye(3)), claims.CORNERS)
+    middle = claims.plane(np.full(3, 1 / 3))
+    np.testing.assert_allclose(np.linalg.norm(claims.CORNERS - middle, axis=1), 3**-0.5)
 
 
 def test_cells_of_the_raster_lie_where_their_probabilities_say():
-    x, y, p, inside = triangle.raster(40)
+    x, y, p, inside = claims.raster(40)
     np.testing.assert_allclose(
-        triangle.plane(p), np.stack(np.meshgrid(x, y), axis=-1), rtol=0, atol=1e-12
+        claims.plane(p), np.stack(np.meshgrid(x, y), axis=-1), rtol=0, atol=1e-12
     )
     assert inside.mean() == pytest.approx(0.5, abs=0.02)  # a triangle is half of its box
 
 
 def test_each_arrow_is_a_line_with_a_head_and_a_gap():
     start, end = np.eye(3)[:2], np.eye(3)[1:]
-    trace = triangle.arrows((triangle.MoveArrows("map", start, end, "ink"),), LIGHT).data[-1]
+    trace = claims.arrows((claims.MoveArrows("map", start, end, "ink"),), LIGHT).data[-1]
     assert trace.name == "map"
     np.testing.assert_allclose(np.array(trace.x, float), [0, 1, np.nan, 1, 0.5, np.nan])
     assert list(trace.marker.size) == [0, 8, 0, 0, 8, 0]
@@ -74,14 +74,12 @@ def test_each_arrow_is_a_line_with_a_head_and_a_gap():
 
 def test_isolines_are_named_once_and_say_their_level():
     line = np.eye(3)[[0, 1, 2, 0]]
-    kind = triangle.TriangleLines(
-        "risk", np.stack([line, line]), ("1 nat", "2 nats"), "ink", "dash"
-    )
-    mark = triangle.TriangleMark(np.array([1.0, 0.0, 0.0]), "corner", "x")
-    figure = triangle.isolines((kind,), (mark,), LIGHT)
+    kind = claims.TriangleLines("risk", np.stack([line, line]), ("1 nat", "2 nats"), "ink", "dash")
+    mark = claims.TriangleMark(np.array([1.0, 0.0, 0.0]), "corner", "x")
+    figure = claims.isolines((kind,), (mark,), LIGHT)
     lines = [trace for trace in figure.data if trace.name == "risk"]
     assert [trace.showlegend for trace in lines] == [True, False]
     assert [trace.hovertemplate[:12] for trace in lines] == ["risk: 1 nat<", "risk: 2 nats"]
-    np.testing.assert_allclose(np.stack([lines[0].x, lines[0].y], 1)[:3], triangle.CORNERS)
+    np.testing.assert_allclose(np.stack([lines[0].x, lines[0].y], 1)[:3], claims.CORNERS)
     assert figure.data[-1].name == "corner"
     assert (figure.data[-1].x[0], figure.data[-1].y[0]) == (0.0, 0.0)

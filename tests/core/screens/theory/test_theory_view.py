@@ -10,10 +10,17 @@ import pytest
 
 from core.calibrators.theory import GRIDS, sweep
 from core.screens.kit.theme import LIGHT
-from core.screens.theory import triangle
 from core.screens.theory import view as theory
-from core.screens.theory.claims import claims, claims_table
-from core.screens.theory.triangle import loss_cards, simplex_cards
+from core.screens.theory.claims import (
+    claims,
+    claims_table,
+    lattice,
+    loss_cards,
+    moons_cards,
+    plane,
+    raster,
+    simplex_cards,
+)
 from core.screens.theory.view import gradient_cards, temperature_cards
 
 GOLDEN = {
@@ -91,7 +98,7 @@ def test_every_card_draws_and_says_numbers_and_source(sweeps, gamma, truth, side
 
 
 def test_moons_contradict_the_paper_and_say_so_once():
-    focal, fcl = triangle.moons_cards()
+    focal, fcl = moons_cards()
     shares = [float(share) for share in re.findall(r"(\d+\.\d)\u202f% of the area", fcl.caption)]
     for card, share in zip((focal, fcl), shares, strict=True):
         p = np.array(card.draw(LIGHT).data[0].z)
@@ -194,7 +201,7 @@ def test_isolines_stand_around_the_truth_with_their_levels_in_the_table():
         assert (line.min(axis=0) < TRUTH).all()
         assert (line.max(axis=0) > TRUTH).all()
     marks = {trace.name: trace for trace in card.figure("light").data}
-    x, y = triangle.plane(np.array(TRUTH))
+    x, y = plane(np.array(TRUTH))
     truth = marks["the truth: all three are lowest here"]
     assert (truth.x[0], truth.y[0]) == pytest.approx((x, y))
     golden = next(
@@ -203,7 +210,7 @@ def test_isolines_stand_around_the_truth_with_their_levels_in_the_table():
         if row["p"] == list(TRUTH) and row["gamma"] == 3
     )
     focal = curves(loss_cards(3.0, TRUTH)[2])["focal loss itself is lowest here"]
-    where = triangle.plane(np.array(golden["q"], float))
+    where = plane(np.array(golden["q"], float))
     assert (focal.x[0], focal.y[0]) == pytest.approx(tuple(where), rel=1e-9)
 
 
@@ -289,8 +296,8 @@ def test_all_statements_go_into_one_table(told):
 
 def test_lattice_and_raster_hold_probabilities():
     for p in (
-        triangle.lattice(10),
-        triangle.raster(30)[2][triangle.raster(30)[3]],
+        lattice(10),
+        raster(30)[2][raster(30)[3]],
     ):
         np.testing.assert_allclose(p.sum(axis=-1), 1.0)
         assert (p > 0).all()

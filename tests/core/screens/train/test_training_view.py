@@ -6,7 +6,6 @@ import numpy as np
 
 from core.histories import History
 from core.screens.kit.theme import LIGHT
-from core.screens.train.distributions import distribution_cards, learned_card
 from core.screens.train.view import (
     MORE,
     PANELS,
@@ -15,6 +14,8 @@ from core.screens.train.view import (
     TrainedRun,
     best_epoch,
     cards,
+    distribution_cards,
+    learned_card,
     run_marks,
     series,
 )

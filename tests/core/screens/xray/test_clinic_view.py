@@ -26,7 +26,7 @@ from core.reports.html import PageView, sheet_html
 from core.reports.table import csv_text
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Phrase, Sentence
-from core.screens.kit.row_noun import set_row_noun
+from core.screens.kit.words import set_row_noun
 from core.screens.xray import findings
 from core.screens.xray import (
     use as use_views,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.reports.table import csv_text
-from core.screens.kit.run_marks import marks
+from core.screens.kit.marks import marks
 from core.screens.xray import beside as views
 from core.screens.xray.beside import Opinion
 from core.screens.xray.film import FilmScores

@@ -1,13 +1,17 @@
-"""What an evaluation found, split by split, and whether it can be right at all."""
+"""The Evaluate page: weights and whether they fit, a quick look, and what an evaluation found."""
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from core.arrays import row_chunks
+from core.checkpoints.names import Match
 from core.codes import RefusalCode
 from core.configs import AuditConfig
 from core.datasets.catalogue import DATASETS
@@ -21,8 +25,11 @@ from core.metrics.intervals import wilson
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Score
 from core.metrics.suite import audit
+from core.models.catalogue import ONNX, OURS
 from core.predictions import Predictions, Task
 from core.published import PAPERS, compared, networks_of, published
+from core.readers.weights.named_tensors import WeightGroup, WeightsFile
+from core.readers.weights.onnx_file import MODEL
 from core.screens.kit.numbers import (
     MISSING,
     about,
@@ -33,11 +40,202 @@ from core.screens.kit.numbers import (
     percent,
     points,
     span,
+    three,
 )
-from core.screens.kit.records import Column, Phrase, Sentence, Tile
-from core.screens.kit.tables import PageColumn, ScoreTable, TableRow, estimate
+from core.screens.kit.records import (
+    Column,
+    PageColumn,
+    Phrase,
+    ScoreTable,
+    Sentence,
+    Table,
+    TableRow,
+    Tile,
+    estimate,
+)
 from core.screens.kit.words import GLOSSARY
 from core.training.progress import Progress
+
+SHOWN: Final = 10
+FORMATS: Final = {
+    "torch": "PyTorch",
+    "torch-legacy": "PyTorch before 1.6",
+    "safetensors": "safetensors",
+    "onnx": "ONNX",
+}
+TITLES: Final = {
+    "missing": ("Missing", "the network has them, the file does not"),
+    "unexpected": ("Unexpected", "the file has them, the network does not"),
+    "mismatched": ("Different shape", "both have them, in different shapes"),
+    "left": ("Not used", "in the file, but not part of the network"),
+}
+
+
+def model_label(model: str) -> str:
+    """Return the printed name of a network."""
+    if model in OURS:
+        return OURS[model].label
+    if model == ONNX:
+        return "ONNX model"
+    library, _, name = model.partition(":")
+    return f"{name} from {library}"
+
+
+def plain_fit_words(fit: Match) -> str:
+    """Return in a sentence without terms that the weights fit."""
+    return f"The weights fit {model_label(fit.model)} with {fit.n_outputs} classes."
+
+
+def fit_words(fit: Match) -> str:
+    """Return in a sentence whether the weights fit."""
+    if fit.model == ONNX:
+        known = fit.n_outputs if fit.likely_outputs is None else fit.likely_outputs
+        runs = f"The model runs and gives {known} outputs"
+        return f"{runs}." if fit.ok else f"{runs}, not {fit.n_outputs}."
+    network = f"{model_label(fit.model)} with {fit.n_outputs} outputs"
+    steps = (f" {step[:1].upper()}{step[1:]}." for step in fit.renamed.split("; ") if step)
+    renamed = "".join(steps)
+    if fit.ok:
+        all_ = "The one tensor fits" if fit.total == 1 else f"All {count(fit.total)} tensors fit"
+        return f"{all_} {network}.{renamed}"
+    fitting = f"{count(fit.matched)} of {count(fit.total)} tensors fit {network}"
+    return f"{fitting}. Every tensor must fit.{renamed}"
+
+
+def lists(fit: Match) -> dict[str, tuple[str, ...]]:
+    """Return the names of tensors that found no place, by a key of TITLES; only what there is."""
+    return {key: names for key in TITLES if (names := getattr(fit, key))}
+
+
+def shown(names: tuple[str, ...]) -> str:
+    """Return the first names, one a line, and how many more there are."""
+    more = len(names) - SHOWN
+    return "\n".join([*names[:SHOWN], *([f"and {count(more)} more"] if more > 0 else [])])
+
+
+def all_names(fit: Match) -> Table:
+    """Return every tensor that found no place, for a file."""
+    columns = (Column("list", "list"), Column("tensor", "tensor"))
+    return Table(columns, tuple((key, name) for key in lists(fit) for name in lists(fit)[key]))
+
+
+def n_numbers(group: WeightGroup) -> int:
+    """Return how many numbers the tensors of a group hold."""
+    return sum(math.prod(tensor.shape) for tensor in group.tensors)
+
+
+def group_label(group: WeightGroup) -> str:
+    """Return the name of a group, and that it is an average where it is."""
+    name = group.key or "all of it"
+    return f"{name}, averaged (EMA)" if group.ema else name
+
+
+def group_words(group: WeightGroup) -> str:
+    """Return what a group holds."""
+    n = len(group.tensors)
+    if group.tensors[0].name == MODEL:
+        return f"{n_numbers(group) / 1e6:.1f} MB"
+    return f"{count(n)} tensor{'' if n == 1 else 's'}, {millions(n_numbers(group))} numbers"
+
+
+def millions(n: int) -> str:
+    """Return a large count in millions."""
+    return f"{three(n / 1e6)} million" if n >= 1e5 else count(n)
+
+
+def file_words(file: WeightsFile) -> str:
+    """Return what a file is."""
+    if file.format == ONNX:
+        return f"ONNX, {count(int(file.hints['nodes']))} nodes, digest {file.digest[:8]}"
+    groups = "1 group of tensors" if len(file.groups) == 1 else f"{len(file.groups)} groups"
+    return f"{FORMATS[file.format]}, {groups}, digest {file.digest[:8]}"
+
+
+def hints(file: WeightsFile) -> Table:
+    """Return what was saved beside the weights."""
+    columns = (Column("key", "saved beside"), Column("value", "value"))
+    return Table(columns, tuple((key, str(value)) for key, value in file.hints.items()))
+
+
+SAME: Final = 0.9  # share of one answer from which a model looks stuck
+PURE: Final = 0.6  # share of images whose answer goes with their class, whatever its name
+ENOUGH: Final = 4  # images for each answer before that says something
+STUCK: Final = "The mean and standard deviation or the image size may be wrong."
+CHECK_ORDER: Final = (
+    "Images of one class mostly get one answer, but the wrong one. The class order may differ "
+    "from that of the data."
+)
+UNKNOWN: Final = (
+    "The mean and standard deviation, the image size, the class order, the data or the network "
+    "may be wrong."
+)
+
+
+@dataclass(frozen=True)
+class ModelTrial:
+    """How a model did on a few images, or of many labels answers.
+
+    `right` is a share, `chance` that of guessing, or of always giving each label's commoner answer.
+    `advice` is what to look at where it is no better; `few` what of the images does not show.
+    """
+
+    n: int
+    right: float
+    low: float
+    high: float
+    chance: float
+    advice: str
+    few: str
+
+    @property
+    def guessed(self) -> bool:
+        """Whether so few images do not tell it from guessing."""
+        return self.low <= self.chance
+
+    @property
+    def text(self) -> str:
+        """The outcome in a line."""
+        ends = span(self.low, self.high)
+        return (
+            f"Right on {percent(self.right)} ({ends}) of {count(self.n)}; guessing would be right "
+            f"on {percent(self.chance)}."
+        )
+
+
+def trial(
+    scores: npt.NDArray[Any],  # Any: float32 as they come
+    labels: npt.NDArray[Any],
+    names: Sequence[str],
+    *,
+    even: float = 0.0,
+) -> ModelTrial:
+    """Return how scores, (n, K), go with labels: (n,) classes, or (n, K) of 0 and 1.
+
+    At `even` a label is as likely as not: 0 for logits, one half for probabilities.
+    """
+    advice, few = UNKNOWN, ""
+    if labels.ndim == 2:
+        right = ((scores > even) == (labels > 0)).ravel()
+        chance = float(np.maximum(labels.mean(axis=0), 1 - labels.mean(axis=0)).mean())
+    else:
+        answers = scores.argmax(axis=1)
+        right, chance = answers == labels, 1 / len(names)
+        n_seen = len(set(labels.tolist()))
+        if n_seen <= len(names) / 2:
+            few = f"The images cover {n_seen} of {len(names)} classes."
+        (often, times), *_ = Counter(answers.tolist()).most_common(1)
+        distinct = set(answers.tolist())
+        together = [
+            Counter(labels[answers == answer].tolist()).most_common(1)[0][1] for answer in distinct
+        ]
+        if times >= SAME * answers.size and n_seen > 1:
+            advice = f"It answers “{names[often]}” for {times} of {answers.size}. {STUCK}"
+        elif answers.size >= ENOUGH * len(distinct) and sum(together) >= PURE * answers.size:
+            advice = CHECK_ORDER
+    hits = int(right.sum())
+    low, high = (float(end) for end in wilson(np.array(hits), np.array(right.size), LEVEL))
+    return ModelTrial(right.size, hits / right.size, low, high, chance, advice, few)
+
 
 PART_WORDS: Final = {
     "train": ("Training part", "training images"),

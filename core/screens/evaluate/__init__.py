@@ -1,1 +1,0 @@
-"""The Evaluate page: weights, a quick look, and what an evaluation found."""
