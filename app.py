@@ -10,14 +10,14 @@ if __name__ == "__main__":
 
     try:
         from pages.ui import (
+            compute,
             frame,
             inference,
             login,
             selftest,
             session,
-            sidebar,
             site,
-            studying,
+            state,
             tour,
         )
     except (ImportError, MemoryError, OSError) as error:
@@ -39,7 +39,32 @@ if __name__ == "__main__":
         selftest.guard()
         login.guard()
         session.remember()
-        sidebar.draw(entry)
+        # The sidebar of every page, and over the page the views that it is one of
+        query = state.carried()
+        with st.sidebar:
+            st.html(frame.brand())
+            for destination in site.DESTINATIONS:
+                views = destination.entries
+                to = entry if entry in views else views[0]
+                title, icon = destination.title, destination.icon
+                st.page_link(to.script, label=title, icon=icon, query_params=query)
+            st.html('<hr class="c-rule">')
+            st.toggle(
+                "Plain words",
+                key="plain",
+                bind="query-params",
+                persist_state="session",
+                help="The same numbers without technical terms, out of 100.",
+            )
+            login.panel()
+        views = site.destination_of(entry).entries
+        if len(views) > 1:
+            with st.container(horizontal=True, key="views"):
+                for view in views:
+                    title = (state.plain() and view.plain) or view.title
+                    key = "views.current" if view is entry else f"views.{view.name}"
+                    with st.container(key=key, width="content"):
+                        st.page_link(view.script, label=title, query_params=query)
         tour.draw(page.url_path)
     try:
         with frame.caught():  # a page's own imports, too, where memory is short
@@ -48,7 +73,7 @@ if __name__ == "__main__":
         session.leave_garbage()
         with frame.caught():
             inference.warm_up()
-            studying.begin()
+            compute.begin_studies()
 else:  # imported by the server: Streamlit takes what it wraps around this script
     from starlette.middleware import Middleware
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.screens.train.words import EVALUATE
 from pages.ui import frame, site, state, weights_source, widgets
-from pages.ui.evaluate import form, watch, weights
+from pages.ui.evaluate import form, watch
 from pages.ui.jobs.watch import JobPage, follow, rows, stop
 from pages.ui.visitor import open_jobs
 
@@ -22,20 +22,20 @@ with frame.caught():
         opened = weights_source.opened()
         frame.title(opened.file.name if opened else "")
         widgets.eyebrow("Evaluate")
-        weights.title(explained=opened is None)
+        form.title(explained=opened is None)
         left, right = st.columns([5, 3], gap="large")
         with left:
-            weights.refused()
+            form.refused()
             if weights_source.opening() is not None:
                 weights_source.intake().progress(weights_source.stop)
             elif opened is None:
                 trained = weights_source.trainings(jobs, listed)
-                weights.training(trained)
+                form.training(trained)
                 widgets.title("Your own file")
-                weights.file()
-                weights.path()
+                form.file()
+                form.path()
             else:
-                fit = weights.match(opened)
+                fit = form.match(opened)
                 if fit is not None and fit.ok:
                     form.images()
                     if not state.plain():

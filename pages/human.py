@@ -8,9 +8,19 @@ from core.predictions import Task
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.words import with_row_noun
 from core.screens.reliability.human import HumanView, human_view
-from pages.ui import audits, cache, drafts, frame, selected_run, site, state, visitor, widgets
-from pages.ui.escape import esc
-from pages.ui.reliability import votes
+from pages.ui import (
+    audits,
+    drafts,
+    frame,
+    human,
+    open_runs,
+    selected_runs,
+    site,
+    state,
+    visitor,
+    widgets,
+)
+from pages.ui.markup import esc
 
 ROWS_SHOWN = 20
 EMPTY = "No votes yet. Upload people’s answers for these images."
@@ -22,21 +32,21 @@ UNFIT = {
 NEEDED = "Votes need one answer among several classes, with a score for each."
 
 
-def draw(run: cache.Run, split: str) -> None:
+def draw(run: open_runs.Run, split: str) -> None:
     """Draw a split beside its votes; where it has none, say what to give."""
     if run.task in UNFIT:
         widgets.sentence(Sentence((Phrase(f"“{run.name}” {UNFIT[run.task]}."),), NEEDED))
         drafts.bar(run)
         offer_sample(SAMPLE)
         return
-    votes.settle(run, split)
-    rows = cache.predictions(run, split)
+    human.settle(run, split)
+    rows = open_runs.predictions(run, split)
     if rows.votes is None or not rows.votes.voted.size:
         given = not visitor.off("upload")
         words = with_row_noun(EMPTY) if given else NO_VOTES
         widgets.sentence(Sentence((Phrase(words),)))
         drafts.bar(run)
-        votes.draw(run, split)
+        human.draw(run, split)
         offer_sample("No file yet?" if given else SAMPLE)
         return
     study = audits.human(run, split)
@@ -52,12 +62,12 @@ def draw(run: cache.Run, split: str) -> None:
     below(view)
     if not visitor.off("upload"):
         with st.expander("Use other votes", key="votes.other"):
-            votes.draw(run, split)
+            human.draw(run, split)
 
 
 def offer_sample(title: str) -> None:
     """Offer the sample with votes, which says that they are simulated."""
-    sample = cache.find_or_none(site.HUMAN.sample)
+    sample = open_runs.find_or_none(site.HUMAN.sample)
     if sample is None:
         return
     widgets.title(title)
@@ -86,5 +96,5 @@ def below(view: HumanView) -> None:
 
 frame.begin("pages/human.py")
 with frame.caught():
-    opened = selected_run.open_run()
-    draw(opened, selected_run.header(opened, against="against labels"))
+    opened = selected_runs.open_run()
+    draw(opened, selected_runs.header(opened, against="against labels"))

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from pages.ui import cache, frame, html_macros, selected_run, tour, widgets
+from pages.ui import frame, markup, open_runs, selected_runs, tour, widgets
 from pages.ui.jobs.queue import refused
-from pages.ui.runs import audit_jobs, several, sharing, table, upload
+from pages.ui.runs import audit_jobs, several, table, upload
 from pages.ui.visitor import open_jobs, open_library
 
 frame.begin("pages/library.py")
@@ -14,7 +14,7 @@ with frame.caught():
     listed = jobs.list()
     job_id = audit_jobs.PAGE.linked()
     if not job_id:
-        html_macros.draw("headline", table.words().headline)
+        markup.draw("headline", table.words().headline)
         upload.INTAKE.refused()
         refused()
         reading = upload.INTAKE.reading
@@ -29,7 +29,7 @@ with frame.caught():
                 with st.container(horizontal=True, vertical_alignment="center", key="tour_offer"):
                     widgets.title("No file yet?")
                     tour.offer()
-                selected_run.samples()
+                selected_runs.samples()
             several.draw()
         elif not reading.done:
             upload.INTAKE.progress()
@@ -41,7 +41,7 @@ with frame.caught():
             search, kind = table.search(), table.kind()
             actions = st.container(horizontal=True, width="content", key="actions")
         said = st.container()
-        ticked = table.draw(cache.rows(search=search, kind=kind))
+        ticked = table.draw(open_runs.rows(search=search, kind=kind))
         with actions:
             row = table.actions(library, ticked)
         table.open_run(row)
@@ -49,6 +49,6 @@ with frame.caught():
             table.message()
         table.damaged(library)
         table.trash(library)
-        sharing.audit_trail(library)
+        table.audit_trail(library)
     elif watched := audit_jobs.PAGE.find(jobs, job_id, listed):
         audit_jobs.draw(watched)

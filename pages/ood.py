@@ -7,16 +7,16 @@ from core.predictions import Task
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.words import with_row_noun
 from core.studies.ood import extent_notices
-from pages.ui import drafts, frame, html_macros, selected_run, state, widgets
-from pages.ui.ood import choices, drop, figures, other_runs, sources
+from pages.ui import drafts, frame, markup, selected_runs, state, widgets
+from pages.ui.ood import figures, sources
 from pages.ui.ood.sources import OodQuestion, offered
 
 NEEDED = "This page needs one answer among several classes."
 
 frame.begin("pages/ood.py")
 with frame.caught():
-    run = selected_run.open_run()
-    split = selected_run.header(run, sources.intact(run), lacks="in-distribution images")
+    run = selected_runs.open_run()
+    split = selected_runs.header(run, sources.intact(run), lacks="in-distribution images")
     if run.task is Task.MULTILABEL:
         widgets.sentence(
             Sentence((Phrase(f"“{run.name}” gives one yes or no for each label."),), NEEDED)
@@ -24,38 +24,38 @@ with frame.caught():
         drafts.bar(run)
         st.stop()
     inside = sources.SplitSource(run, split)
-    drop.settle()
+    sources.settle()
     offers = offered(run)
     top, numbers = st.container(), st.container()
-    sets, notices = choices.sets(inside, offers)
+    sets, notices = figures.sets(inside, offers)
     if not sets.shown:
         with top:
-            html_macros.draw("headline", with_row_noun(choices.NONE_YET[state.plain()]))
-            drop.needed()
+            markup.draw("headline", with_row_noun(figures.NONE_YET[state.plain()]))
+            sources.needed()
         if not offers:
-            drop.outcome()
-            drop.zone(run)
+            sources.outcome()
+            sources.zone(run)
     else:
         with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
             with st.container(key="bare.set", width="content"):
-                focus = choices.focus(sets)
-            score, temperature = choices.score_settings(inside, offers[focus])
+                focus = figures.focus(sets)
+            score, temperature = figures.score_settings(inside, offers[focus])
         questions = {
             reference: OodQuestion(inside, offers[reference], score, temperature or 1.0)
             for reference in sets.shown
         }
         question, name = questions[focus], sets.names[focus]
-        scaling = choices.scaling(temperature)
+        scaling = figures.scaling(temperature)
         view = figures.threshold(sets, focus, questions, scaling, numbers)
         notices += extent_notices(sources.judged(question, full=True), name.label)
         with top:
             widgets.sentence(view.sentence)
             drafts.bar(run)
             for draft in sources.dropped().values():
-                drop.bar(draft)
+                sources.bar(draft)
             frame.notices(tuple(dict.fromkeys(notices)))
         if not state.plain():
-            other_runs.draw(sets, question)
+            figures.sets_table(sets, question)
             figures.corruptions(question, scaling)
         widgets.caption(view.caption)
         if not state.plain():

@@ -9,29 +9,29 @@ from core.screens.kit.records import Phrase, Sentence
 from core.screens.posthoc.view import plain_view, posthoc_view
 from core.studies.posthoc import NONE
 from core.studies.published import protocol_of
-from pages.ui import drafts, frame, selected_run, state, widgets
-from pages.ui.posthoc import choices, figures, studies
+from pages.ui import drafts, frame, selected_runs, state, widgets
+from pages.ui.posthoc import figures, studies
 
 frame.begin("pages/posthoc.py")
 with frame.caught():
     old = st.query_params.pop("test", "")  # the split had a name of its own here
     if old:
         st.query_params["split"] = old
-    run = selected_run.open_run()
-    split = selected_run.header(run)
+    run = selected_runs.open_run()
+    split = selected_runs.header(run)
     task = run.task
     figures.kept(run)
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-        row_choice = choices.rows(run, split)
-        chosen, paper = choices.fit_settings(task)
+        row_choice = studies.rows(run, split)
+        chosen, paper = studies.fit_settings(task)
         actions = st.container(horizontal=True, width="content", key="posthoc.actions")
     place = st.container()
     none = studies.uncalibrated(run, row_choice, chosen.objective)
     with place:
         methods = {
             method: protocol_of(paper, method, chosen.objective) if paper else chosen
-            for method in choices.methods(task, none, paper)
+            for method in studies.methods(task, none, paper)
         }
     if none is None:
         with top:

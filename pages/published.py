@@ -4,29 +4,28 @@ import streamlit as st
 
 from core.screens.published.lines import PLAIN, TECHNICAL, numbers
 from core.screens.published.view import published_view
-from pages.ui import frame, html_macros, state, visitor, widgets
-from pages.ui.published import choices, reproduce, studies
+from pages.ui import frame, markup, published, state, visitor, widgets
 
 frame.begin("pages/published.py")
 with frame.caught():
     words = PLAIN if state.plain() else TECHNICAL
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-        filters = choices.filters(words)
+        filters = published.filters(words)
     shown = numbers(filters)
     figure, beside = st.container(), st.container()
     with beside:
-        runs = choices.beside(filters)
+        runs = published.pick_own_runs(filters)
     with figure:
         drawn = [row for row in shown if row.posthoc in words.posthoc]
-        own = studies.own_runs(runs, filters.metric, drawn)
-    view = published_view(filters, words, own, studies.trained(shown))
+        own = published.own_runs(runs, filters.metric, drawn)
+    view = published_view(filters, words, own, published.trained(shown))
     if view is None:
         with top:
             widgets.eyebrow("Published")
-            html_macros.draw("headline", "No published number fits these filters.")
+            markup.draw("headline", "No published number fits these filters.")
             st.button(
-                "Clear filters", key="published.clear", type="primary", on_click=choices.clear
+                "Clear filters", key="published.clear", type="primary", on_click=published.clear
             )
     else:
         for run_id in view.trained:
@@ -39,7 +38,7 @@ with frame.caught():
                 widgets.figure(view.figure)
         with beside:
             for mark, text in view.beside:
-                html_macros.draw("beside", mark, text)
+                markup.draw("beside", mark, text)
             if view.remark:
                 widgets.caption(view.remark)
         widgets.title("In the papers")
@@ -47,7 +46,7 @@ with frame.caught():
         widgets.save(view.file, "published", "All numbers, CSV")
         widgets.caption(view.caption)
         if not state.plain():
-            reproduce.draw(filters)
+            published.reproduce(filters)
         if n := len(view.settings.rows):
             with st.expander(f"Hyper-parameters in the papers: {n}", key="published.settings"):
                 widgets.table(view.settings, key="table.settings")

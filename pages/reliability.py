@@ -6,27 +6,26 @@ from core import defaults
 from core.configs import BinRule
 from core.screens.reliability.plain import plain_view
 from core.screens.reliability.view import Subject, parts_table, unbinned_cards
-from pages.ui import audits, drafts, frame, selected_run, site, state, widgets
-from pages.ui.reliability import binned, choices, figures
+from pages.ui import audits, drafts, frame, reliability, selected_runs, site, state, widgets
 
 frame.begin("pages/reliability.py")
 with frame.caught():
     if st.query_params.get("votes") == "people":  # where this stood before it had a tab
         st.switch_page(site.HUMAN.script, query_params=state.carried())
-    run = selected_run.open_run()
-    split = selected_run.header(run, judged=False)  # the sentence says it
+    run = selected_runs.open_run()
+    split = selected_runs.header(run, judged=False)  # the sentence says it
     top = st.container()
     settings = st.container(horizontal=True, vertical_alignment="center", key="bare.choices")
-    audit = audits.audit(run, split) or binned.end(top, run)
+    audit = audits.audit(run, split) or reliability.end(top, run)
     with settings:
-        target = choices.target(run, audit)
+        target = reliability.target(run, audit)
     if audit.labels and target is None:
         with top:
-            view = figures.labels(run, audit)
+            view = reliability.labels(run, audit)
             drafts.bar(run)
-        figures.label_table(run, split, view)
+        reliability.label_table(run, split, view)
         st.stop()
-    ready = audits.prepared(run, split, target) or binned.end(top, run)
+    ready = audits.prepared(run, split, target) or reliability.end(top, run)
     with top:
         head = st.container()
         drafts.bar(run)
@@ -39,13 +38,13 @@ with frame.caught():
             widgets.sentence(words.sentence)
         with numbers:
             widgets.strip(words.numbers)
-        figures.plain(words)
+        reliability.plain(words)
     else:
-        classes, curve = audits.classes(run, split), figures.risk_curve(run, split, audit)
+        classes, curve = audits.classes(run, split), reliability.risk_curve(run, split, audit)
         subject = Subject(run.name, split, run.file_digest, run.class_names, run.notices)
-        places = figures.places()
-        binned.draw(
-            binned.Shown(run, split, audit, ready, subject, parts_table(audit, classes)),
-            binned.Places(head, numbers, settings, places, st.container()),
+        places = reliability.places()
+        reliability.binned_parts(
+            reliability.Shown(run, split, audit, ready, subject, parts_table(audit, classes)),
+            reliability.Places(head, numbers, settings, places, st.container()),
         )
-        figures.unbinned(places, unbinned_cards(audit, subject, classes, curve))
+        reliability.unbinned(places, unbinned_cards(audit, subject, classes, curve))

@@ -4,13 +4,13 @@ import streamlit as st
 
 from core.reports.build import ReportRequest
 from core.screens.kit.records import Phrase, Sentence
-from pages.ui import frame, report, selected_run, widgets
+from pages.ui import frame, report, selected_runs, widgets
 
 frame.begin("pages/report.py")
 with frame.caught():
     report.open_linked()
-    opened = selected_run.open_run()
-    split = selected_run.header(opened)
+    opened = selected_runs.open_run()
+    split = selected_runs.header(opened)
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         edition = report.edition()

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.ui import frame, site, state, widgets
 from pages.ui.jobs import machine, queue
 from pages.ui.jobs.watch import JobPage, follow, rows, stop
-from pages.ui.train import form, submit, watch
+from pages.ui.train import form, watch
 from pages.ui.visitor import open_jobs
 
 PAGE = JobPage(site.TRAIN, "training")
@@ -21,10 +21,10 @@ with frame.caught():
     if not job_id:
         form.begin()
         widgets.eyebrow("Train")
-        submit.title()
+        form.title()
         with st.container():  # keeps what follows in its place, whatever is in it
             if not listed or state.plain():
-                submit.one_click(jobs)
+                form.one_click(jobs)
             queue.refused()
         place = st.container()
         if not state.plain():
@@ -33,10 +33,10 @@ with frame.caught():
                 widgets.title("Your own training")
                 form.draw(jobs)
                 with st.container():
-                    configs = submit.configs()
-                    submit.earlier(jobs, configs, listed)
+                    configs = form.configs()
+                    form.earlier(jobs, configs, listed)
                     machine.time(configs, listed)
-                submit.buttons(jobs, configs, listed)
+                form.buttons(jobs, configs, listed)
         with place:
             with st.container():
                 queue.head(jobs, listed)

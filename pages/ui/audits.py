@@ -26,10 +26,10 @@ from core.studies.reliability import (
     audit_split,
     prepare_target,
 )
-from pages.ui import cache, caching
+from pages.ui import caching, open_runs
 from pages.ui.caching import Results, cached, results
 from pages.ui.compute import Computation, Rows, step
-from pages.ui.escape import esc
+from pages.ui.markup import esc
 from pages.ui.task import stop_works
 from pages.ui.visitor import open_library
 
@@ -41,14 +41,14 @@ KEPT: Final = 4  # of each kind; that of a million rows holds 130 MB
 Result = TypeVar("Result")
 
 
-def large(run: cache.Run, split: str) -> bool:
+def large(run: open_runs.Run, split: str) -> bool:
     """Whether its audit would keep a page waiting: then a process of its own makes it."""
     rows, classes = run.n(split), len(run.class_names)
     claims = rows * classes if run.task is Kind.MULTILABEL else rows
     return claims > LARGE_CLAIMS or rows * classes > LARGE_CELLS
 
 
-def audit(run: cache.Run, split: str) -> Audit | None:
+def audit(run: open_runs.Run, split: str) -> Audit | None:
     """Return the headlines of a split with the product's defaults."""
     if not large(run, split):
         return _audit(run, split)
@@ -57,12 +57,12 @@ def audit(run: cache.Run, split: str) -> Audit | None:
 
 
 @cached(64, spinner=INTERVALS)
-def _audit(run: cache.Run, split: str, metrics: tuple[str, ...] = cache.HEADLINES) -> Audit:
+def _audit(run: open_runs.Run, split: str, metrics: tuple[str, ...] = open_runs.HEADLINES) -> Audit:
     """Return the headlines, or with ``()`` every metric, which takes several times as long."""
-    return suite.audit(cache.predictions(run, split), AuditConfig(metrics=metrics))
+    return suite.audit(open_runs.predictions(run, split), AuditConfig(metrics=metrics))
 
 
-def classes(run: cache.Run, split: str) -> tuple[ClassRow, ...]:
+def classes(run: open_runs.Run, split: str) -> tuple[ClassRow, ...]:
     """Return the per-class rows of a split whose audit is known; none of many labels."""
     if not large(run, split):
         return _classes(run, split)
@@ -71,14 +71,14 @@ def classes(run: cache.Run, split: str) -> tuple[ClassRow, ...]:
 
 
 @cached(64, spinner=INTERVALS)
-def _classes(run: cache.Run, split: str) -> tuple[ClassRow, ...]:
-    arrays = cache.predictions(run, split)
+def _classes(run: open_runs.Run, split: str) -> tuple[ClassRow, ...]:
+    arrays = open_runs.predictions(run, split)
     if arrays.task is Kind.MULTILABEL:
         return ()
     return suite.class_gaps(arrays, AuditConfig().level, p_joint=_audit(run, split).p_joint)
 
 
-def prepared(run: cache.Run, split: str, target: int | None) -> PreparedTarget | None:
+def prepared(run: open_runs.Run, split: str, target: int | None) -> PreparedTarget | None:
     """Return one target of a split whose audit is known, as every slider move reads it."""
     if not large(run, split):
         return _prepared(run, split, target)
@@ -90,8 +90,8 @@ def prepared(run: cache.Run, split: str, target: int | None) -> PreparedTarget |
 
 
 @cached(8, drafts=16, spinner=INTERVALS, large=True)
-def _prepared(run: cache.Run, split: str, target: int | None) -> PreparedTarget:
-    config, arrays = AuditConfig(), cache.predictions(run, split)
+def _prepared(run: open_runs.Run, split: str, target: int | None) -> PreparedTarget:
+    config, arrays = AuditConfig(), open_runs.predictions(run, split)
     return suite.prepare(arrays, target, n_resamples=config.n_resamples, seed=config.seed)
 
 
@@ -100,14 +100,14 @@ def diagram(ready: PreparedTarget, *, n_bins: int, rule: str) -> TargetAudit:
     return suite.diagram(ready, n_bins=n_bins, rule=BinRule(rule), level=AuditConfig().level)
 
 
-def every_metric(run: cache.Run, split: str) -> Audit | None:
+def every_metric(run: open_runs.Run, split: str) -> Audit | None:
     """Return the audit with all metrics, which takes several times as long."""
     if not large(run, split):
         return _audit(run, split, ())
     return _step(run, split, audit_every_metric, words="Computing every metric of").computed()
 
 
-def human(run: cache.Run, split: str) -> HumanStudy | None:
+def human(run: open_runs.Run, split: str) -> HumanStudy | None:
     """Return a split held against the votes of people."""
     heavy = run.n(split) * len(run.class_names) > LARGE_VOTES
     most = KEPT if heavy else 16
@@ -125,7 +125,7 @@ def human(run: cache.Run, split: str) -> HumanStudy | None:
     ).computed()
 
 
-def stored(run: cache.Run, split: str = "") -> RunStudies | None:
+def stored(run: open_runs.Run, split: str = "") -> RunStudies | None:
     """Return what is kept beside a run, that of the split that its pages show; else None."""
     if run.draft or split not in ("", run.split):
         return None
@@ -140,33 +140,33 @@ def stored(run: cache.Run, split: str = "") -> RunStudies | None:
     return kept
 
 
-def voted(run: cache.Run) -> list[str]:
+def voted(run: open_runs.Run) -> list[str]:
     """Return the splits that have votes."""
     if run.draft:
-        return [name for name in run.splits if cache.predictions(run, name).votes is not None]
+        return [name for name in run.splits if open_runs.predictions(run, name).votes is not None]
     entries = open_library().get(run.id).splits
     return [name for name in run.splits if entries[name].votes]
 
 
 @cached(64, drafts=64)
-def by_majority(run: cache.Run, split: str) -> bool:
+def by_majority(run: open_runs.Run, split: str) -> bool:
     """Whether labels are what most people chose, where there are votes."""
     if run.task in {Kind.TOP_LABEL, Kind.MULTILABEL} or split not in voted(run):
         return False
-    rows = cache.predictions(run, split)
+    rows = open_runs.predictions(run, split)
     if rows.votes is None or not rows.votes.voted.size:
         return False
     _, some, votes = voted_rows(rows)
     return labels_by_majority(votes.of_row, some.labels)
 
 
-def outcomes(run: cache.Run, split: str, target: int | None) -> Outcomes:
+def outcomes(run: open_runs.Run, split: str, target: int | None) -> Outcomes:
     """Return what a diagram that is drawn says of each row, in the file's order."""
     rows = _target(run, split, target).known if large(run, split) else None
-    return rows.outcomes if rows else cache.predictions(run, split).outcomes(target)
+    return rows.outcomes if rows else open_runs.predictions(run, split).outcomes(target)
 
 
-def known(run: cache.Run, split: str) -> Audit | None:
+def known(run: open_runs.Run, split: str) -> Audit | None:
     """Return the headlines of a split where they are known, or quick to make."""
     if not large(run, split):
         return _audit(run, split)
@@ -174,7 +174,7 @@ def known(run: cache.Run, split: str) -> Audit | None:
     return opened.audit if opened else None
 
 
-def move_results(draft: cache.Run, run: cache.Run) -> None:
+def move_results(draft: open_runs.Run, run: open_runs.Run) -> None:
     """Keep for a run what is known of the draft that it was, so that nothing is computed again."""
     for split in run.splits:
         opened = _split(draft, split).known if large(draft, split) else None
@@ -188,24 +188,24 @@ def discard(draft_id: str) -> None:
     caching.discard(draft_id)
 
 
-def _split(run: cache.Run, split: str) -> Computation[SplitAudit]:
-    return _step(run, split, audit_split, cache.HEADLINES, words="Auditing")
+def _split(run: open_runs.Run, split: str) -> Computation[SplitAudit]:
+    return _step(run, split, audit_split, open_runs.HEADLINES, words="Auditing")
 
 
-def _opened(run: cache.Run, split: str) -> SplitAudit | None:
+def _opened(run: open_runs.Run, split: str) -> SplitAudit | None:
     opened = _split(run, split).computed()
     if opened is not None:
-        cache.adopt_row_stats(run, split, opened.rows)
+        open_runs.adopt_row_stats(run, split, opened.rows)
     return opened
 
 
-def _target(run: cache.Run, split: str, target: int | None) -> Computation[TargetRows]:
+def _target(run: open_runs.Run, split: str, target: int | None) -> Computation[TargetRows]:
     name = "the answers" if target is None else f"“{esc(run.class_names[target])}”"
     return _step(run, split, prepare_target, target, words=f"Analysing {name} in")
 
 
 def _step(
-    run: cache.Run, split: str, function: Callable[..., Result], *given: Hashable, words: str
+    run: open_runs.Run, split: str, function: Callable[..., Result], *given: Hashable, words: str
 ) -> Computation[Result]:
     """Return the step that calls a function on the scores of a large split."""
     size = f"{count(run.n(split))} rows of {count(len(run.class_names))} classes"

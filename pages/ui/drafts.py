@@ -9,8 +9,8 @@ import streamlit as st
 from core.errors import LibraryError
 from core.library import Manifest
 from core.library.importing import keep_result
-from pages.ui import audits, cache, frame, reading_choice, session, site, state, widgets
-from pages.ui.escape import esc
+from pages.ui import audits, frame, intake, open_runs, session, site, state, widgets
+from pages.ui.markup import esc
 from pages.ui.task import BackgroundTask, Work, in_process
 from pages.ui.visitor import open_library
 
@@ -19,7 +19,7 @@ KEPT: Final[dict[str, str]] = {}  # what drafts have become, until they are open
 NEXT: Final = "draft.next"  # and the draft's id: what is begun with the run that it becomes
 
 
-def bar(run: cache.Run, *, primary: bool = True) -> None:
+def bar(run: open_runs.Run, *, primary: bool = True) -> None:
     """Offer Keep, as the page's own aim where `primary`, and Discard for a draft; else nothing."""
     if not run.draft:
         return
@@ -32,10 +32,10 @@ def bar(run: cache.Run, *, primary: bool = True) -> None:
         inspection = draft.result.inspection
         with st.popover("How it was read", key="draft.read"):
             widgets.title(draft.file_name, inspection.layout)
-            reading_choice.kind(inspection)
+            intake.reading_kind(inspection)
             if draft.recalled:
-                st.markdown(reading_choice.RECALLED)
-            reading_choice.preview(inspection, "draft.preview")
+                st.markdown(intake.RECALLED)
+            intake.reading_preview(inspection, "draft.preview")
             if draft.again is not None and st.button("Read it another way", key="draft.again"):
                 draft.again(draft)
                 st.switch_page(site.HOME.script)
@@ -66,11 +66,11 @@ def bar(run: cache.Run, *, primary: bool = True) -> None:
 
 
 def keep(
-    run: cache.Run,
+    run: open_runs.Run,
     name: str,
     tags: Sequence[str] = (),
     *,
-    then: Callable[[cache.Run], None] | None = None,
+    then: Callable[[open_runs.Run], None] | None = None,
 ) -> None:
     """Keep a draft, once however often that is asked: a large one in a process of its own.
 
@@ -112,9 +112,9 @@ def _place(draft_id: str) -> str:
     return f"{KEEPING}.{draft_id}"
 
 
-def _kept(draft: cache.Run, run_id: str) -> NoReturn:
+def _kept(draft: open_runs.Run, run_id: str) -> NoReturn:
     """Open a draft as the run that it has become."""
-    run = cache.find(run_id)
+    run = open_runs.find(run_id)
     audits.move_results(draft, run)
     # Before the draft is opened as the run: where this is interrupted, it is done again.
     then = st.session_state.get(f"{NEXT}.{draft.id}")

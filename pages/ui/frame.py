@@ -17,8 +17,8 @@ from streamlit.runtime.scriptrunner import RerunException, StopException
 from core.codes import NoticeCode
 from core.errors import AuditError, Notice, lacking, sentence
 from core.screens.kit import words
-from pages.ui import html_macros, session, site, visitor
-from pages.ui.escape import esc
+from pages.ui import markup, session, site, visitor
+from pages.ui.markup import esc
 
 LOGO = Path(__file__).parents[2] / "assets" / "logo.svg"
 STYLE = Path(__file__).parents[2] / "assets" / "style.css"
@@ -119,7 +119,7 @@ def notices(notice_list: tuple[Notice, ...]) -> None:
     if not notice_list:
         return
     with st.container(key="notices"):
-        html_macros.draw("notices", words.noticed(notice_list))
+        markup.draw("notices", words.noticed(notice_list))
 
 
 def verdict_notices(notice_list: tuple[Notice, ...]) -> None:
@@ -133,7 +133,7 @@ def read_notes(notice_list: tuple[Notice, ...]) -> None:
     if notes:
         counted = "1 note" if len(notes) == 1 else f"{len(notes)} notes"
         with st.expander(f"How it was read ({counted})", key="read_notes"):
-            html_macros.draw("notices", words.noticed(notes))
+            markup.draw("notices", words.noticed(notes))
 
 
 @contextmanager

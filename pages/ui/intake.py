@@ -1,11 +1,8 @@
-"""How files come in: dropped, sealed, read by a confined process, then kept or refused.
-
-Each place where files are dropped has an `Intake`; it says which reader its files go to, and what
-is done with what was read. All of them show progress, can be cancelled and refuse alike.
-"""
+"""How files come in: dropped, sealed, read by a confined process, then kept or refused."""
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
@@ -13,15 +10,23 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 import streamlit as st
 
 from core import defaults
-from core.errors import AuditError, LostWorker
+from core.errors import AuditError, LostWorker, sentence
+from core.predictions import ScoreKind
+from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import Inspection
 from core.training.submission import IMPORT
-from pages.ui import frame, server, session, visitor
-from pages.ui.escape import esc
+from pages.ui import frame, server, session, state, visitor, widgets
+from pages.ui.markup import esc
+from pages.ui.visitor import open_library
+
+if TYPE_CHECKING:
+    from core.readers.tables.history_file import HistoryFile
+
 
 FIRST_WAIT_S: Final = 1.5  # most files are read within this time: no flicker of a progress line
 LOOK_S: Final = 0.5
@@ -313,3 +318,131 @@ def remove(files: Iterable[Path]) -> None:
     """Remove the bytes of files."""
     for path in files:
         path.unlink(missing_ok=True)
+
+
+INTAKE: Final = Intake["FileReading[HistoryFile]"]("gamma")
+COLUMNS = "epoch, bin, lower, upper, count, confidence, accuracy, gamma"
+
+
+def history_zone() -> None:
+    """Draw the drop zone, what is being read, and why the last file was refused."""
+    if not state.plain():
+        widgets.title("Import a history", "one row for each epoch and bin")
+    INTAKE.refused()
+    INTAKE.progress()
+    if not state.plain():
+        INTAKE.zone(
+            "A history of bins and gammas by epoch", take_history, label_visibility="collapsed"
+        )
+        widgets.caption(f"CSV, JSON or Parquet with the columns {COLUMNS}. The file is never run.")
+
+
+def take_history(file: SealedFile) -> None:
+    """Read a file, to be kept and opened on the page Gamma dynamics."""
+    from core.readers.sandbox import read as sandbox  # not before there is a file to be read
+
+    INTAKE.start(FileReading.of(sandbox.read_bin_history, file))
+
+
+def settle_history(open_run: Callable[[str], None]) -> None:
+    """Keep a history that was read as a run, and open it."""
+    INTAKE.settle(partial(_keep_history, open_run))
+
+
+def _keep_history(open_run: Callable[[str], None], reading: "FileReading[HistoryFile]") -> None:
+    from core.library.importing import keep_bin_history
+
+    name, history = reading.name, reading.result()
+    manifest = keep_bin_history(open_library(), Path(name).stem or name, name, history)
+    open_run(manifest.id)
+
+
+READ = (
+    "NPZ, NPY, CSV, TSV, Parquet, safetensors, PT, PTH, PKL, P, DAT, JSON, JSONL, or a ZIP of one"
+)
+KIND_WORDS = {
+    ScoreKind.LOGITS: "Logits",
+    ScoreKind.PROBABILITIES: "Probabilities",
+    ScoreKind.SIGMOID: "Sigmoid scores, one per label",
+    ScoreKind.CONFIDENCE: "Confidence of the answer",
+}
+ABREAST = 3
+RECALLED = "Read as chosen before for files like this."
+
+
+def reading_kind(inspection: Inspection) -> None:
+    """Say what the scores were read as, and why."""
+    if inspection.kind is not None:
+        words = KIND_WORDS[inspection.kind].lower()
+        st.markdown(f"Read as **{words}**: {esc(inspection.reason)}.")
+
+
+def reading_preview(inspection: Inspection, key: str) -> None:
+    """Draw the first rows of a file as they stand in it."""
+    # A name that was there before has a number behind it
+    counts, heads = Counter[str](), list[str]()
+    for name in inspection.header:
+        counts[name] += 1
+        heads.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    rows = [dict(zip(heads, row, strict=True)) for row in inspection.rows]
+    if rows:
+        widgets.caption("The first rows of the file")
+        st.dataframe(rows, hide_index=True, key=key, width="stretch")
+
+
+def reading_question(refusal: AuditError, inspection: Inspection | None = None) -> None:
+    """Ask all that the file leaves open; nothing is wrong with it."""
+    location = f" ({esc(refusal.location)})" if refusal.location else ""
+    with st.container(key="question"):
+        st.info(
+            f"**This file can be read in more than one way.** {esc(sentence(refusal.what))}"
+            f"{location}  \nPick the reading that is right. Nothing is computed until you do, and "
+            f"files like this are read that way from now on.  \n`{refusal.code}`",
+            icon=":material/help:",
+        )
+        several = inspection.questions if inspection is not None else ()
+        lines = [
+            f"{k}. {esc(sentence(open_.what))} *{esc(' or '.join(open_.answers))}?*"
+            for k, open_ in enumerate(several, 1)
+        ]
+        if lines:
+            st.markdown("\n".join(("Each reading below answers these together:", "", *lines)))
+
+
+def pick_reading(inspection: Inspection, key: str) -> ReadOptions | None:
+    """Draw the candidates side by side; return the options of the one that was picked now.
+
+    Parameters
+    ----------
+    inspection : Inspection
+        With at least one candidate.
+    key : str
+        Begins the widgets' keys: another one for another file.
+    """
+    candidates = inspection.candidates
+    picked = None
+    for start in range(0, len(candidates), ABREAST):
+        row = candidates[start : start + ABREAST]
+        for place, column in enumerate(st.columns(max(2, len(row)))[: len(row)]):
+            candidate = row[place]
+            with column, st.container(border=True, height="stretch"):
+                widgets.title(f"{candidate.title[:1].upper()}{candidate.title[1:]}")
+                if not candidate.example:
+                    st.markdown("Accuracy and ECE appear after one more question.")
+                elif candidate.accuracy is not None and candidate.ece is not None:
+                    # not for inputs of no class
+                    right, error = 100 * candidate.accuracy, 100 * candidate.ece
+                    st.markdown(
+                        f"Right in **{right:.1f} %** of rows; off by **{error:.1f}** points on "
+                        "average (ECE)"
+                    )
+                if candidate.example:
+                    widgets.caption(f"{candidate.example[:1].upper()}{candidate.example[1:]}")
+                widgets.caption(f"On the command line: {candidate.option}")
+                if st.button(
+                    "Read it this way",
+                    key=f"{key}.{start + place}",
+                    help=f"Read the file as {esc(candidate.title)}",
+                ):
+                    picked = candidate.options
+    return picked

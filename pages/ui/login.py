@@ -5,8 +5,8 @@ from urllib.parse import urlparse
 import streamlit as st
 from streamlit.auth_util import is_authlib_installed
 
-from pages.ui import frame, html_macros, server, state, visitor
-from pages.ui.escape import esc
+from pages.ui import frame, markup, server, state, visitor
+from pages.ui.markup import esc
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 MIN_SECRET = 32  # characters
@@ -41,7 +41,7 @@ def guard() -> None:
     user = visitor.account()
     if user is None:
         st.html(frame.brand())
-        html_macros.draw("headline", "Log in to see your runs.")
+        markup.draw("headline", "Log in to see your runs.")
         if st.context.cookies.get(server.failure_cookie()) == "1":
             st.markdown(FAILED)
         # The browser keeps the link that was opened; the server leads back to it after the login
@@ -58,7 +58,7 @@ def guard() -> None:
         st.stop()
     if user.visitor is None:
         st.html(frame.brand())
-        html_macros.draw("headline", "Your account has no role here.")
+        markup.draw("headline", "Your account has no role here.")
         st.markdown(
             "Ask an administrator for the role viewer, auditor or admin, then log in again."
         )

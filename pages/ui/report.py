@@ -22,7 +22,7 @@ from core.reports.html import preview_html
 from core.reports.sections import NUMBERS, SECTIONS
 from core.screens.kit.numbers import memory
 from core.studies.report import CLASSES, COMPARE, OOD, ReportedRun, beside
-from pages.ui import cache, controls, frame, picked_runs, session, state, visitor, widgets
+from pages.ui import frame, open_runs, selected_runs, session, state, visitor, widgets
 from pages.ui.task import BackgroundTask, in_process
 from pages.ui.visitor import open_library
 
@@ -90,34 +90,34 @@ def open_linked() -> None:
         st.query_params[state.RUN] = first
 
 
-def runs(opened: cache.Run) -> list[cache.Run]:
+def runs(opened: open_runs.Run) -> list[open_runs.Run]:
     """Draw the choice of what is reported beside the open run; return it and them."""
     linked = tuple(filter(None, st.query_params.get(LINK, "").split(",")))
     ids: tuple[str, ...] = st.session_state.get(PICKED) or linked
-    others: list[cache.Run] = []
+    others: list[open_runs.Run] = []
     for run_id in [run_id for run_id in ids[:MOST_RUNS] if run_id != opened.id]:
         try:
-            others.append(cache.find(run_id))
+            others.append(open_runs.find(run_id))
         except LibraryError as gone:
             frame.refusal(gone)
     others = others[: MOST_RUNS - 1]
-    picked_runs.picker(
+    selected_runs.picker(
         others,
         "report.runs",
         MOST_RUNS - 1,
-        lambda ids: picked_runs.keep(PICKED, LINK, tuple(ids)),
+        lambda ids: selected_runs.keep(PICKED, LINK, tuple(ids)),
         label="With other runs",
         without=opened.id,
     )
     return [opened, *others]
 
 
-def splits(chosen: Sequence[cache.Run], split: str) -> list[str]:
+def splits(chosen: Sequence[open_runs.Run], split: str) -> list[str]:
     """Return each run's split: that of the first, else its own, which is said."""
     own = [split if split in run.splits else run.split for run in chosen]
     for run, other in zip(chosen, own, strict=True):
         if other != split:
-            words = [controls.SPLIT_NAMES.get(name, name) for name in (split, other)]
+            words = [widgets.SPLIT_NAMES.get(name, name) for name in (split, other)]
             widgets.second(
                 f"“{run.name}” has no {words[0]} split. Its {words[1]} split is reported."
             )
@@ -128,10 +128,10 @@ def edition() -> Edition:
     """Draw the choice of the edition; plain words are the default where they are switched on."""
     default = Edition.PLAIN if state.plain() else Edition.TECHNICAL
     names = {str(key): name for key, name in EDITIONS.items()}
-    return Edition(controls.segments("Edition", "edition", list(names), str(default), names))
+    return Edition(widgets.segments("Edition", "edition", list(names), str(default), names))
 
 
-def reported(chosen: Sequence[cache.Run], of_each: Sequence[str]) -> tuple[ReportedRun, ...]:
+def reported(chosen: Sequence[open_runs.Run], of_each: Sequence[str]) -> tuple[ReportedRun, ...]:
     """Return the runs as they are to be reported."""
     drafts = session.drafts()
     return tuple(

@@ -30,7 +30,7 @@ from core.jobs.local import LocalJobs, open_jobs
 from core.library import SAMPLES, Library, home
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import scratch
-from pages.ui import caching, demo, server, visitor
+from pages.ui import caching, server, visitor
 from pages.ui.caching import once
 
 EXPIRE_S: Final = 3_600.0  # how often it is looked for what is too old
@@ -77,7 +77,7 @@ def _pool() -> ThreadPoolExecutor:
 def start_up() -> None:
     """Once a process: remove what crashed servers left behind, and look after jobs from now on."""
     scratch.sweep()
-    demo.enter()
+    visitor.enter_demo()
     if server.serves():
         _begin(_look_after_jobs, "jobs")
         _begin(_collect_garbage, "garbage")

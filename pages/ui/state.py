@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.errors import LibraryError
 from core.screens.kit.text import clean
-from pages.ui import cache, session
+from pages.ui import open_runs, session
 from pages.ui.visitor import open_library
 
 RUN, DRAFT = "run", "draft"  # in the link
@@ -35,7 +35,7 @@ def say(text: str) -> None:
     st.session_state["app.said"] = text
 
 
-def open_run(run: cache.Run | None) -> None:
+def open_run(run: open_runs.Run | None) -> None:
     """Make a run the one that pages show; the link of a draft opens it in this browser alone."""
     st.session_state["app.run"] = None if run is None else run.id
     _link(run, OF_ONE_RUN)
@@ -48,7 +48,7 @@ def _forget_choices() -> None:
         st.session_state.pop(f"set.{name}", None)
 
 
-def _link(run: cache.Run | None, forgotten: Sequence[str] = ()) -> None:
+def _link(run: open_runs.Run | None, forgotten: Sequence[str] = ()) -> None:
     """Let the link lead to a run, or to none, without what was chosen of another."""
     _rewrite((RUN, DRAFT, *forgotten), linked(run))
 
@@ -80,12 +80,12 @@ def carried() -> dict[str, str]:
     return named | {"split": split} if split else named
 
 
-def linked(run: cache.Run | None) -> dict[str, str]:
+def linked(run: open_runs.Run | None) -> dict[str, str]:
     """Return what a link to a run carries."""
     return {} if run is None else {DRAFT if run.draft else RUN: run.id}
 
 
-def current_run() -> cache.Run | None:
+def current_run() -> open_runs.Run | None:
     """Return the run in the link, else the one last opened, else None.
 
     Raises
@@ -99,7 +99,7 @@ def current_run() -> cache.Run | None:
         if last not in (None, run_id):
             _forget_choices()  # what the link says of this run stays
         st.session_state["app.run"] = run_id
-        return cache.find(run_id)
+        return open_runs.find(run_id)
     if draft_id and draft_id not in session.drafts():
         raise LibraryError(
             "RUN_UNKNOWN",
@@ -110,7 +110,7 @@ def current_run() -> cache.Run | None:
     last = draft_id or last
     if last is None:
         return None
-    run = cache.find_or_none(last)
+    run = open_runs.find_or_none(last)
     st.session_state["app.run"] = None if run is None else run.id
     if run is not None:
         _link(run)

@@ -11,7 +11,7 @@ from core.metrics import METRICS
 from core.screens.kit.records import FigureCard
 from core.screens.theory.claims import Claim
 from core.screens.theory.view import written
-from pages.ui import controls, state, widgets
+from pages.ui import state, widgets
 from pages.ui.caching import cached
 
 PARTS = {
@@ -72,7 +72,7 @@ def topic() -> None:
 def truths() -> tuple[float, float, float]:
     """Return the true shares of the three classes."""
     label = "True shares of the three classes, in 100"
-    return TRUTHS[controls.segments(label, "truth", list(TRUTHS), "paper", TRUTH_WORDS)]
+    return TRUTHS[widgets.segments(label, "truth", list(TRUTHS), "paper", TRUTH_WORDS)]
 
 
 def also() -> tuple[float, ...]:

@@ -13,7 +13,7 @@ import streamlit as st
 from core.errors import LibraryError
 from core.screens import runs as words
 from core.screens.runs import Stop
-from pages.ui import cache, demo, html_macros, site, state
+from pages.ui import markup, open_runs, site, state, visitor
 from pages.ui.caching import cached
 
 STEP: Final = "tour"  # in the link
@@ -32,16 +32,16 @@ class Step:
 
 def steps() -> list[Step]:
     """Return the steps that the samples at hand can show."""
-    samples = {row.id: row for row in cache.rows(kind="sample")}
+    samples = {row.id: row for row in open_runs.rows(kind="sample")}
     found = []
     if SURE in samples:
         fix = {"run": SURE, "methods": "focal_ts"}
         found = [
-            Step(site.RELIABILITY, {"run": SURE}, lambda: _sure(cache.find(SURE))),
-            Step(site.POSTHOC, fix, lambda: _mended(cache.find(SURE))),
+            Step(site.RELIABILITY, {"run": SURE}, lambda: _sure(open_runs.find(SURE))),
+            Step(site.POSTHOC, fix, lambda: _mended(open_runs.find(SURE))),
         ]
     if FILMS in samples:
-        found.append(Step(site.XRAY, {"run": FILMS}, lambda: _film(cache.find(FILMS))))
+        found.append(Step(site.XRAY, {"run": FILMS}, lambda: _film(open_runs.find(FILMS))))
     return found
 
 
@@ -72,7 +72,7 @@ def _go(number: int) -> None:
     """Show a step on its page."""
     step = steps()[number - 1]
     if "run" in step.query:
-        state.open_run(cache.find(step.query["run"]))
+        state.open_run(open_runs.find(step.query["run"]))
     st.switch_page(step.entry.script, query_params={**step.query, STEP: str(number)})
 
 
@@ -89,14 +89,14 @@ def draw(path: str) -> None:
     except LibraryError:  # a sample that is damaged, which the list of runs says
         return
     with st.container(border=True, key="tour"):
-        html_macros.draw("stop", f"Tour, step {number} of {len(all_steps)}", stop)
+        markup.draw("stop", f"Tour, step {number} of {len(all_steps)}", stop)
         with st.container(horizontal=True, vertical_alignment="center", key="tour.buttons"):
             last = len(all_steps)
             if number < last:
                 if st.button("Next", type="primary", key="tour.next"):
                     _go(number + 1)
             elif st.button(
-                "Finish" if demo.on() else "Drop your own file",
+                "Finish" if visitor.is_demo() else "Drop your own file",
                 type="primary",
                 key="tour.next",
                 on_click=_leave,
@@ -114,27 +114,27 @@ def draw(path: str) -> None:
 
 
 @cached(4)
-def _sure(run: cache.Run) -> Stop:
+def _sure(run: open_runs.Run) -> Stop:
     from core.studies import tour  # not before somebody takes it
 
-    rows = cache.predictions(run, run.split)
+    rows = open_runs.predictions(run, run.split)
     group = tour.surest_gap(rows)
     assert group is not None  # the sample was made so; a test looks
     return words.confidence_stop(tour.overall(rows), group)
 
 
 @cached(4)
-def _mended(run: cache.Run) -> Stop:
+def _mended(run: open_runs.Run) -> Stop:
     from core.studies import tour
 
-    fit_rows, rows = cache.predictions(run, "val"), cache.predictions(run, run.split)
+    fit_rows, rows = open_runs.predictions(run, "val"), open_runs.predictions(run, run.split)
     return words.mended_stop(tour.mended(fit_rows, rows), fit_rows.n)
 
 
 @cached(4)
-def _film(run: cache.Run) -> Stop:
+def _film(run: open_runs.Run) -> Stop:
     from core.screens.xray.words import PLAIN
     from core.studies import tour
 
-    band = tour.widest_band(cache.predictions(run, run.split))
+    band = tour.widest_band(open_runs.predictions(run, run.split))
     return words.film_stop(run.name, band, PLAIN.label(band.finding))

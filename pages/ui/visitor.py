@@ -1,17 +1,15 @@
-"""Who looks at the pages: the user of the session's login, and what they may see and do.
-
-Pages open the library and the jobs here and nowhere else, so that every list, link, download and
-cache entry passes one check. Without login there is one visitor, who may do everything.
-"""
+"""Who looks at the pages: a login's user, or anybody where this is a demo, and what they may do."""
 
 import math
 import os
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import cache, partial, wraps
 from pathlib import Path, PurePath
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -23,7 +21,30 @@ from core.errors import LibraryError, UsageError
 from core.jobs.local import LocalJobs
 from core.library import SAMPLES, Library, home, logins, sharing, trail
 from core.library.logins import Login
-from pages.ui import demo
+from pages.ui import server
+
+DEMO: Final = "CANDOR_DEMO"
+OFF_IN_DEMO: Final = {
+    "upload": "This demo takes no files. Install Candor to audit your own.",
+    "runs": "This demo renames, tags and deletes nothing.",
+    "pages/train.py": "This demo trains nothing. Install Candor to train your own models.",
+    "pages/evaluate.py": "This demo evaluates nothing. Install Candor to evaluate your own models.",
+}
+
+
+def is_demo() -> bool:
+    """Return whether this server only shows the samples."""
+    return os.environ.get(DEMO) == "1"
+
+
+@cache
+def enter_demo() -> None:
+    """Once a process: look away from the user's own runs, to a library that holds none."""
+    if is_demo():
+        home = tempfile.mkdtemp(prefix="candor-demo-")
+        os.environ["CANDOR_HOME"] = home
+        server.at_end(partial(shutil.rmtree, home, ignore_errors=True))
+
 
 ROLE_CLAIM, GROUP_CLAIM = "CANDOR_ROLE_CLAIM", "CANDOR_GROUP_CLAIM"  # dots lead into objects
 HOURS: Final = "CANDOR_LOGIN_HOURS"
@@ -217,8 +238,8 @@ def may(act: Act) -> bool:
 
 def off(what: str) -> str:
     """Return why a page or part of it is not drawn, in a demo or for a role; "" where it is."""
-    if demo.on():
-        return demo.OFF.get(what, "")
+    if is_demo():
+        return OFF_IN_DEMO.get(what, "")
     act, text = OFF.get(what, (None, ""))
     return "" if act is None or may(act) else text
 

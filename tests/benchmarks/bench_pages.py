@@ -30,7 +30,7 @@ from core.metrics.comparison import MOST_RUNS
 from core.metrics.suite import audit
 from core.studies.background import newest
 from core.studies.precomputed import keep_studies
-from pages.ui.cache import HEADLINES
+from pages.ui.open_runs import HEADLINES
 from tests.benchmarks.peers.data import SIZES, Data, make_logits, shape_of
 from tests.e2e.conftest import FLAGS, chromium, new_page, settled, start
 

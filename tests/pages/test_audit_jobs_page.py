@@ -18,7 +18,7 @@ from core.process_identity import identity
 from core.training import progress
 from core.training.folder import JobFolder
 from core.training.progress import Progress
-from pages.ui.jobs import launcher
+from pages.ui.jobs import machine
 from tests.pages.seen import fine, html, opened, said
 from tests.pages.test_cluster_page import SAYS
 
@@ -100,16 +100,16 @@ def test_in_a_cluster_it_asks_for_cores_alone(home, shards, tmp_path, monkeypatc
         (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{says}\n")
         (tmp_path / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    launcher.at_hand.clear()
+    machine.at_hand.clear()
     commands._ask_controller.cache_clear()
     (home / "slurm.json").write_text(json.dumps({"partition": "gpu", "gpus": 2, "nodes": 2}))
     test = opened()
-    test.selectbox(key=launcher.CHOICE).set_value(SLURM)
+    test.selectbox(key=machine.CHOICE).set_value(SLURM)
     fine(begin(test, shards))
     (job,) = open_jobs().list()
     assert (job.launcher, job.request.partition) == (SLURM, "gpu")
     assert (job.request.gpus, job.request.nodes) == (0, 1)
-    launcher.at_hand.clear()
+    machine.at_hand.clear()
     commands._ask_controller.cache_clear()
 
 

@@ -13,7 +13,7 @@ from streamlit.runtime.scriptrunner import RerunData, RerunException
 from core import arrays
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task
-from pages.ui import audits, cache, caching, session, task
+from pages.ui import audits, caching, open_runs, session, task
 from tests.pages.seen import fine, html, opened, said, until
 
 N, K = 400, 3
@@ -53,7 +53,7 @@ def test_what_was_computed_of_a_run_goes_with_the_last_session(keep):
     """A million rows hold 130 MB."""
     run = keep()
     words_of(page(run))
-    step = audits._split(cache.find(run), "test")
+    step = audits._split(open_runs.find(run), "test")
     step.keep(object())
     assert step.known
     caching.release()

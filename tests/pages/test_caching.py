@@ -12,10 +12,10 @@ from streamlit.testing.v1 import AppTest
 
 from core.library import StoredSplit
 from core.predictions import Task
-from pages.ui.cache import Run
+from pages.ui import published as published
 from pages.ui.caching import Results, results
 from pages.ui.compute import HEAVY_CELLS, Computation, Rows, step
-from pages.ui.published import studies as published
+from pages.ui.open_runs import Run
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from core.metrics.clinical import bands, recalibration
 from core.predictions import Dates, Predictions, ScoreKind, Task
 from core.screens.xray.words import MINED, SYNTHETIC
 from core.studies.posthoc import CUT, SHARE, parts
-from pages.ui.xray import shared as clinic
+from pages.ui.xray import study as clinic
 from tests.core.screens.test_labels_agree import off_alone
 from tests.pages import seen
 from tests.pages.seen import fine, opened, unfolded, until

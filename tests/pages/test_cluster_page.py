@@ -10,7 +10,7 @@ from core.jobs.local import open_jobs
 from core.jobs.records import SLURM, SlurmRequest
 from core.jobs.slurm import commands
 from core.jobs.slurm.launcher import SlurmLauncher
-from pages.ui.jobs import launcher
+from pages.ui.jobs import machine
 from tests.pages.seen import fine, opened
 
 SAYS = {
@@ -22,10 +22,10 @@ SAYS = {
 
 @pytest.fixture
 def page(home):
-    launcher.at_hand.clear()
+    machine.at_hand.clear()
     commands._ask_controller.cache_clear()
     yield partial(opened, "train")
-    launcher.at_hand.clear()
+    machine.at_hand.clear()
     commands._ask_controller.cache_clear()
 
 
@@ -41,15 +41,15 @@ def test_without_a_cluster_there_is_nothing_to_choose(page, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     keys = [box.key for box in page().selectbox]
     assert "train.data" in keys
-    assert launcher.CHOICE not in keys
+    assert machine.CHOICE not in keys
 
 
 def test_a_training_goes_to_the_cluster_with_what_the_form_asks_for(page, slurm, home):
     home.mkdir(exist_ok=True)
     (home / "slurm.json").write_text(json.dumps({"partition": "gpu", "cpus": 2}))
     test = page()
-    assert test.selectbox(key=launcher.CHOICE).value == "local"
-    test.selectbox(key=launcher.CHOICE).set_value(SLURM).run()
+    assert test.selectbox(key=machine.CHOICE).value == "local"
+    test.selectbox(key=machine.CHOICE).set_value(SLURM).run()
     fine(test)
     assert test.text_input(key="cluster.partition").value == "gpu"
     assert not any(box.key == "train.device" for box in test.selectbox)
@@ -73,7 +73,7 @@ def test_a_row_of_a_paper_goes_to_the_cluster_that_is_chosen(page, slurm):
     row = ("cifar10", "resnet50", "focal_1", "komisarenko2024")
     test.multiselect(key="published.rows").set_value([row]).run()
     test.text_input(key="published.seeds.4").set_value("0").run()
-    test.selectbox(key=launcher.CHOICE).set_value(SLURM).run()
+    test.selectbox(key=machine.CHOICE).set_value(SLURM).run()
     test.number_input(key="cluster.minutes").set_value(30).run()
     test.button(key="published.submit").click().run()
     fine(test)
@@ -90,7 +90,7 @@ def test_a_row_of_a_paper_goes_to_the_cluster_that_is_chosen(page, slurm):
 
 def test_a_request_out_of_range_is_said_and_not_submitted(page, slurm):
     test = page()
-    test.selectbox(key=launcher.CHOICE).set_value(SLURM).run()
+    test.selectbox(key=machine.CHOICE).set_value(SLURM).run()
     test.text_input(key="cluster.partition").set_value("no such").run()
     assert "partition is 'no such'" in unescape(test.error[0].value)
     assert test.button(key="train.submit").disabled
@@ -100,6 +100,6 @@ def test_a_settings_file_that_cannot_be_read_is_said(page, slurm, home):
     home.mkdir(exist_ok=True)
     (home / "slurm.json").write_text("{")
     test = page()
-    test.selectbox(key=launcher.CHOICE).set_value(SLURM).run()
+    test.selectbox(key=machine.CHOICE).set_value(SLURM).run()
     assert "slurm.json is not JSON" in unescape(test.error[0].value)
     assert test.number_input(key="cluster.nodes").value == 1

@@ -19,7 +19,7 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.readers.sandbox import read as sandbox
 from core.studies import comparison
 from core.studies.precomputed import keep_studies
-from pages.ui.compare import studies
+from pages.ui import compare
 from pages.ui.task import Work
 from tests.core.library.builders import headline
 from tests.pages.seen import fine, html, opened, said, table, until
@@ -75,17 +75,17 @@ def test_the_numbers_on_the_page_are_the_audits(page):
 def test_what_takes_long_is_computed_elsewhere_and_gives_the_same_page(
     page, monkeypatch, in_a_thread
 ):
-    monkeypatch.setattr(studies, "IN_A_THREAD", in_a_thread)
+    monkeypatch.setattr(compare, "IN_A_THREAD", in_a_thread)
     st.cache_resource.clear()
     at_once = page(**COMPUTED)
     st.cache_resource.clear()
-    monkeypatch.setattr(studies, "AT_ONCE", 0)
+    monkeypatch.setattr(compare, "AT_ONCE", 0)
     waiting = page(**COMPUTED)
     if "Analysing 2 runs." in html(waiting):  # not done yet
         assert waiting.button(key="compare.stop")
     until(waiting, lambda: names_in_table(waiting))
     assert table(waiting, "Scores of the runs") == table(at_once, "Scores of the runs")
-    monkeypatch.setattr(studies, "in_turn", None)  # nothing is computed twice
+    monkeypatch.setattr(compare, "in_turn", None)  # nothing is computed twice
     assert names_in_table(page(**COMPUTED))
 
 
@@ -101,7 +101,7 @@ def test_runs_that_were_studied_are_compared_at_once(page, home, monkeypatch):
 
 def test_work_that_is_stopped_goes_on_with_what_is_missing(page, monkeypatch):
     st.cache_resource.clear()
-    monkeypatch.setattr(studies, "AT_ONCE", 0)
+    monkeypatch.setattr(compare, "AT_ONCE", 0)
     begun = []
 
     def in_turn(calls, keep, *, processes):
@@ -109,7 +109,7 @@ def test_work_that_is_stopped_goes_on_with_what_is_missing(page, monkeypatch):
         begun.append((calls, keep))
         return Work()
 
-    monkeypatch.setattr(studies, "in_turn", in_turn)
+    monkeypatch.setattr(compare, "in_turn", in_turn)
     test = page(**COMPUTED)
     ((calls, keep),) = begun
     assert [named(call) for call in calls] == [[(i, "val")] for i in PAIR.split(",")]
@@ -399,7 +399,7 @@ def test_ranks_of_many_rows_are_compared_in_a_process(page, home, monkeypatch):
     runs = two_classes(home)
     at_once = table(fine(page(runs=runs, metric="auroc")), "Scores of the runs")
     st.cache_resource.clear()
-    monkeypatch.setattr(studies, "RANKED_AT_ONCE", 0)
+    monkeypatch.setattr(compare, "RANKED_AT_ONCE", 0)
     monkeypatch.setattr(comparison, "with_auroc", None)  # not in the thread of the page
     waiting = fine(page(runs=runs, metric="auroc"))
     if "Analysing 2 runs." in html(waiting):  # not done yet

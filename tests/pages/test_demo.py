@@ -4,7 +4,7 @@ import pytest
 
 from core.library import home as library_home
 from core.library import open_library
-from pages.ui import demo
+from pages.ui import visitor
 from tests.core.library.builders import small
 from tests.pages.seen import fine, html, opened, said
 
@@ -16,10 +16,10 @@ def _demo(home, monkeypatch):
     source = RunSource("a.npz", "0" * 32)
     open_library().keep("private", {"test": small()}, source=source, summary={})
     monkeypatch.setenv("CANDOR_DEMO", "1")
-    demo.enter.cache_clear()
-    demo.enter()
+    visitor.enter_demo.cache_clear()
+    visitor.enter_demo()
     yield
-    demo.enter.cache_clear()
+    visitor.enter_demo.cache_clear()
 
 
 @pytest.mark.usefixtures("_demo")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.library import Library
-from pages.ui.escape import esc
+from pages.ui.markup import esc
 from tests.core.library.builders import SOURCE, headline, keep_history, small, small_bins
 from tests.pages.seen import opened
 

@@ -17,7 +17,7 @@ from core.losses.bins import AdaFocalRule, replay
 from core.process_identity import identity
 from core.training.config import from_json
 from core.training.folder import Epoch, JobFolder
-from pages.ui.gamma import cache as cache_gamma
+from pages.ui.gamma import state as cache_gamma
 from tests.core.library.builders import (
     answers,
     keep_history,
@@ -202,7 +202,7 @@ def test_entering_again_restores_the_link_so_that_a_bin_leaves_the_epoch(library
 def test_a_run_beyond_the_newest_and_the_samples_are_found(library, monkeypatch):
     kept = keep_history(library, "oldest", small_bins(), RunSource("g.csv", "1"))
     keep_history(library, "newest", small_bins(), RunSource("h.csv", "2"))
-    monkeypatch.setattr("pages.ui.gamma.cache.LISTED", 1)
+    monkeypatch.setattr("pages.ui.gamma.state.LISTED", 1)
     test = opened("gamma", run=kept)
     assert "keeps no gammas" not in html(test)
     assert "oldest" in html(test)
@@ -313,7 +313,7 @@ def write_epochs(folder, first: int, last: int) -> None:
 
 @pytest.mark.slow
 def test_a_long_replay_is_made_in_a_process_of_its_own(library, monkeypatch):
-    monkeypatch.setattr("pages.ui.gamma.cache.HEAVY_CELLS", 0)
+    monkeypatch.setattr("pages.ui.gamma.state.HEAVY_CELLS", 0)
     test = opened("gamma", run=SAMPLE, look="replay", **{"lambda": "2.75"})
     assert not test.exception
     assert "The replay is still being computed" in html(test)
@@ -328,7 +328,7 @@ def test_a_long_replay_is_made_in_a_process_of_its_own(library, monkeypatch):
 
 @pytest.mark.slow
 def test_a_long_replay_is_stopped_and_goes_on(library, monkeypatch):
-    monkeypatch.setattr("pages.ui.gamma.cache.HEAVY_CELLS", 0)
+    monkeypatch.setattr("pages.ui.gamma.state.HEAVY_CELLS", 0)
     test = opened("gamma", run=SAMPLE, look="replay", **{"lambda": "2.25"})
     test.button(key="fitting.stop").click().run()
     assert not test.exception

@@ -9,7 +9,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 import pages.ui
 from core.errors import lacking
-from pages.ui import selftest, server, session, studying
+from pages.ui import compute, selftest, server, session
 from tests.pages.seen import opened
 
 NO_THREAD = RuntimeError("can't start new thread")
@@ -57,7 +57,7 @@ def test_what_is_lacking_is_said_on_the_page(where, monkeypatch, routed):
         monkeypatch.delitem(sys.modules, f"pages.ui.{name}", raising=False)
         monkeypatch.setattr(sys, "meta_path", [Unmapped, *sys.meta_path])
     else:
-        place, name = {"start": (session, "start_up"), "end": (studying, "begin")}[where]
+        place, name = {"start": (session, "start_up"), "end": (compute, "begin_studies")}[where]
         monkeypatch.setattr(place, name, fail)
     test = opened("theory" if where == "import of a page" else "")
     assert not test.exception

@@ -113,9 +113,9 @@ def test_a_page_is_drawn_anew_where_the_part_that_is_asked_for_was_left_out(here
 def choosing():
     import streamlit as st
 
-    from pages.ui import controls, state
+    from pages.ui import state, widgets
 
-    chosen = controls.select("Bin", "bin_rows", {"": "None", "14": "Bin 14", "15": "Bin 15"}, "")
+    chosen = widgets.select("Bin", "bin_rows", {"": "None", "14": "Bin 14", "15": "Bin 15"}, "")
     st.markdown(f"chosen {chosen}")
 
     def close():

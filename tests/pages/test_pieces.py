@@ -7,7 +7,7 @@ import pytest
 
 from core.screens.kit.marks import marks
 from core.screens.kit.records import CellWords, Phrase, ScoreRow, Sentence, Strip, Swatch, Tile
-from pages.ui.html_macros import PIECES
+from pages.ui.markup import PIECES
 
 BADGE = marks(["a"])[0]
 EVIL = "\"'><b onclick=x>\u202e&amp;"

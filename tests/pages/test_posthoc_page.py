@@ -22,7 +22,7 @@ from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.studies import posthoc, temperatures
 from core.studies.posthoc import cut, fit, judge, parts
 from core.studies.precomputed import keep_studies
-from pages.ui import audits, compute, selected_run, task
+from pages.ui import audits, compute, selected_runs, task
 from pages.ui.posthoc import figures, studies
 from tests import hostile_cases as made
 from tests.pages.seen import html, opened, until
@@ -420,7 +420,7 @@ def test_rows_of_a_large_run_are_cut_where_they_are_computed_with(page, keep, mo
         taken.append(len(numbers))
         return take(self, numbers)
 
-    monkeypatch.setattr(selected_run, "QUICK_CELLS", 0)  # or the header would audit the run
+    monkeypatch.setattr(selected_runs, "QUICK_CELLS", 0)  # or the header would audit the run
     monkeypatch.setattr(compute, "HEAVY_CELLS", 0)
     monkeypatch.setattr(temperatures, "MAP_ROWS", 50)
     monkeypatch.setattr(temperatures, "MAP_CELLS", 0)

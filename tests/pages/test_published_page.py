@@ -19,9 +19,9 @@ from core.studies import posthoc
 from core.training.config import from_json
 from core.training.estimate import Speed, basis
 from core.training.submission import IMPORT, NO_BERT, NO_WORDS
+from pages.ui import published
 from pages.ui.jobs import machine, watch
-from pages.ui.published import studies
-from pages.ui.published.choices import FIRST_RUN
+from pages.ui.published import FIRST_RUN
 from tests.core.library.builders import keep_trained, small_history
 from tests.pages.seen import fine, html, opened, said, table, until
 
@@ -140,12 +140,12 @@ def test_a_run_of_an_id_that_was_there_before_is_read_anew(home):
 
     def read() -> tuple[int, int]:
         history = watch.history_of_run("mine")
-        return studies._recipes()["mine"][1], len(history.epoch)
+        return published._recipes()["mine"][1], len(history.epoch)
 
     keep(seed=1, n_epochs=2)
     assert read() == (1, 4)
     library.delete("mine")
-    assert "mine" not in studies._recipes()
+    assert "mine" not in published._recipes()
     assert watch.history_of_run("mine") is None
     keep(seed=2, n_epochs=3)
     assert read() == (2, 6)

@@ -11,7 +11,7 @@ from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task
 from core.studies import background
 from core.studies.precomputed import studies_of
-from pages.ui import studying
+from pages.ui import compute
 from tests.no_files import no_file_left
 
 
@@ -30,23 +30,23 @@ def keep(home):
 
 def test_a_run_is_studied_by_a_process(home, keep):
     run, tried = keep("one"), Counter()
-    assert studying.study_newest(tried)
+    assert compute.study_newest(tried)
     assert studies_of(Library(home, SAMPLES), run) is not None
     assert set(tried) == {run}  # and no sample, which comes with what is kept of it
-    assert not studying.study_newest(tried)
+    assert not compute.study_newest(tried)
 
 
 def test_the_newest_runs_come_first_and_none_comes_twice(keep, monkeypatch):
     given = []
-    monkeypatch.setattr(studying, "AT_ONCE", 2)
-    monkeypatch.setattr(studying, "MOST_RUNS", 3)
-    monkeypatch.setattr(studying, "in_background", lambda _function, ids: given.append(ids))
+    monkeypatch.setattr(compute, "AT_ONCE", 2)
+    monkeypatch.setattr(compute, "MOST_RUNS", 3)
+    monkeypatch.setattr(compute, "in_background", lambda _function, ids: given.append(ids))
     runs, tried = [keep(f"run {i}") for i in range(4)], Counter()
-    while studying.study_newest(tried):
+    while compute.study_newest(tried):
         pass
     assert given == [[runs[3], runs[2]], [runs[1]]]
     late = keep("late")
-    assert studying.study_newest(tried)
+    assert compute.study_newest(tried)
     assert given[2:] == [[late]]
 
 
@@ -58,24 +58,24 @@ def test_runs_whose_process_died_are_tried_once_more_each_alone(keep, monkeypatc
         if first in run_ids:
             raise LostWorker("LOST_WORKER", "The process died", "try again")
 
-    monkeypatch.setattr(studying, "AGAIN_S", 0.0)
-    monkeypatch.setattr(studying, "in_background", dies)
+    monkeypatch.setattr(compute, "AGAIN_S", 0.0)
+    monkeypatch.setattr(compute, "in_background", dies)
     tried, seen = Counter(), 0
     for _ in range(3):
-        seen = studying.study_changed(tried, seen)
+        seen = compute.study_changed(tried, seen)
     assert seen == background.last_change()
     assert given == [[second, first], [second], [first]]
 
 
 def test_runs_that_could_not_be_listed_once_are_studied_all_the_same(home, keep, monkeypatch):
     run = keep("one")
-    monkeypatch.setattr(studying, "AGAIN_S", 0.0)
-    monkeypatch.setattr(studying, "in_background", lambda function, run_ids: function(run_ids))
+    monkeypatch.setattr(compute, "AGAIN_S", 0.0)
+    monkeypatch.setattr(compute, "in_background", lambda function, run_ids: function(run_ids))
     monkeypatch.setattr(os, "nice", lambda _: None)
     tried = Counter()
     with no_file_left():
-        assert studying.study_changed(tried, -1) == -1
-    assert studying.study_changed(tried, -1) == background.last_change()
+        assert compute.study_changed(tried, -1) == -1
+    assert compute.study_changed(tried, -1) == background.last_change()
     assert studies_of(Library(home, SAMPLES), run) is not None
 
 

@@ -1,22 +1,185 @@
-"""The figures of the Gamma page: maps with their slider, diagram with the update, panels."""
+"""What is chosen and drawn on the Gamma page: maps with their slider, diagram, replay, panels."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
+from core.defaults import N_BINS
+from core.errors import AuditError
+from core.fields import Field
+from core.losses.bins import AdaFocalRule, CalFocalRule
+from core.losses.catalogue import LOSSES
 from core.reports.table import csv_text
 from core.screens.gamma import view as views
-from core.screens.gamma.figures import HistoryGrid
+from core.screens.gamma.figures import HistoryGrid, SecondHistory
 from core.screens.gamma.view import GammaDynamics, GammaView, bin_mismatch, difference
 from core.screens.gamma.words import REPLAY as REPLAY_WORDS
-from pages.ui import frame, html_macros, live_slider, state, visitor, widgets
-from pages.ui.gamma import cache
+from core.screens.kit.marks import RunMark, marks
+from core.screens.kit.text import clean
+from pages.ui import frame, markup, plot, state, visitor, widgets
 from pages.ui.gamma import state as gamma_state
-from pages.ui.gamma.cache import HistorySource
-from pages.ui.gamma.choices import Second
-from pages.ui.live_slider import Dragged, MovedFigure, columns
+from pages.ui.gamma.state import HistorySource, ReplaySettings
+from pages.ui.plot import Dragged, MovedFigure, columns
 from pages.ui.visitor import open_jobs
+
+REPLAY, TRAINED = "replay", "trained"
+LOOKS = {TRAINED: "As trained", REPLAY: "Replay"}
+RULES = {"adafocal": AdaFocalRule.label, "calfocal_2": CalFocalRule.label}
+NOTHING = "nothing"
+LOWEST = 0.01  # of a lambda or a bound that must be above 0
+MOST_BINS = 500
+Second = tuple[GammaDynamics, RunMark]
+
+
+def history(source: HistorySource, offered: list[HistorySource]) -> None:
+    """Draw the choice of the history."""
+    sources = {candidate.id: candidate for candidate in [*offered, source]}
+
+    def pick() -> None:
+        picked = sources[st.session_state["widget.source"]]
+        gamma_state.open_source(picked.id, job=picked.job)
+
+    st.session_state["widget.source"] = source.id
+    st.selectbox(
+        "Run",
+        list(sources),
+        key="widget.source",
+        format_func=lambda key: clean(sources[key].label) if key in sources else key,
+        on_change=pick,
+        width=260,
+    )
+
+
+def look(source: HistorySource) -> str:
+    """Return whether the gammas that were trained with are shown, or a replay."""
+    if source.kind == "logits":
+        return REPLAY
+    if state.plain() or not source.replays:
+        return TRAINED
+    return widgets.segments(
+        "Show",
+        "look",
+        list(LOOKS),
+        TRAINED,
+        LOOKS,
+        "Replay: the γ that a rule with your settings would have given, epoch by epoch, for "
+        "this run's validation answers.",
+    )
+
+
+def against(source: HistorySource, shown: str, offered: list[HistorySource]) -> str | None:
+    """Return the second history: its id, REPLAY, TRAINED or None."""
+    if state.plain():
+        return None
+    names: dict[str, str] = {NOTHING: "Nothing"}
+    if source.replays and shown == TRAINED:
+        names[REPLAY] = "A replay of this run"
+    if source.kind == "gammas" and shown == REPLAY:
+        names[TRAINED] = "This run, as trained"
+    names |= {
+        other.id: other.name
+        for other in offered
+        if other.kind == "gammas" and other.id != source.id
+    }
+    chosen = gamma_state.chosen("against")
+    value = chosen if chosen in names else NOTHING
+    st.session_state["widget.against"] = value
+    st.selectbox(
+        "Compare with",
+        list(names),
+        key="widget.against",
+        format_func=lambda key: clean(str(names.get(key, key))),
+        on_change=_keep_against,
+        width=220,
+        help="Drawn over the small panels: another run, or this one under another rule.",
+    )
+    return None if value == NOTHING else value
+
+
+def _keep_against() -> None:
+    value = st.session_state["widget.against"]
+    gamma_state.keep("against", None if value == NOTHING else value)
+
+
+def replay(source: HistorySource) -> ReplaySettings:
+    """Return the settings of the replay; plain words take AdaFocal as it was published."""
+    if state.plain():
+        return ReplaySettings(source, AdaFocalRule(), N_BINS)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="gamma_settings"):
+        name = widgets.segments("Replay rule", "replayed", list(RULES), "adafocal", RULES)
+        parameters = LOSSES[name].parameters
+        rate = _number("lambda", parameters)
+        rule: AdaFocalRule | CalFocalRule = CalFocalRule(rate)
+        if name == "adafocal":
+            bounds = [_number(key, parameters) for key in ("gamma_max", "gamma_min", "s_th")]
+            rule = AdaFocalRule(rate, *bounds)
+        n_bins = _number("n_bins", parameters, (1, MOST_BINS, N_BINS, 1))
+    return ReplaySettings(source, rule, int(n_bins))
+
+
+def _number(
+    key: str, parameters: Mapping[str, Field], ends: tuple[float, float, float, float] | None = None
+) -> float:
+    """Draw one setting of the rule within its range; it lives in the link.
+
+    `ends` are lowest, highest, default and step in the place of the field's.
+    """
+    field = parameters[key]
+    if ends is None:
+        assert field.low is not None
+        assert field.high is not None
+        low = LOWEST if field.open_low else float(field.low)
+        ends = low, float(field.high), float(field.default), float(field.step)
+    kept: dict[str, Any] = {"key": key, "bind": "query-params", "persist_state": "session"}
+    return float(st.number_input(field.label, *ends, width=120, help=field.help, **kept))
+
+
+def bin_of(grid: HistoryGrid, bin_index: int) -> None:
+    """Draw the choice of the bin."""
+    st.session_state["widget.bin"] = bin_index
+    st.selectbox(
+        gamma_state.words().terms.bin,
+        range(grid.n_bins),
+        key="widget.bin",
+        format_func=lambda b: str(b + 1),
+        on_change=lambda: gamma_state.keep("bin", str(st.session_state["widget.bin"] + 1)),
+        width=100,
+        help="Or click a cell of the maps, or a dot of the diagram.",
+    )
+
+
+def shown(
+    source: HistorySource, look: str, against: str | None, offered: list[HistorySource]
+) -> tuple[GammaDynamics | None, Second | None]:
+    """Return the history and the one beside it; None for what is not chosen or not there yet."""
+    replayed = None
+    if REPLAY in {look, against}:
+        settings = replay(source)
+        try:
+            replayed = gamma_state.replay(settings)
+        except AuditError as error:
+            frame.refusal(error)
+    history = replayed if look == REPLAY else gamma_state.recorded(source)
+    if against is None or history is None:
+        return history, None
+    others = {other.id: other for other in offered} | {TRAINED: source}
+    if against != REPLAY and not others[against].job:
+        visitor.note(others[against].id)
+    second = replayed if against == REPLAY else gamma_state.recorded(others[against])
+    mark = marks([source.id, f"{source.id} {against}"])[1]
+    return history, None if second is None else (second, mark)
+
+
+def drawn_over(history: GammaDynamics, second: Second | None) -> SecondHistory | None:
+    """Return the second history as it is drawn over the first, where the bins are the same."""
+    if second is None or bin_mismatch(history, second[0]):
+        return None
+    dynamics, mark = second
+    dash = "dash" if mark.dash == "solid" else mark.dash  # the first history is solid
+    return SecondHistory(dynamics.grid, mark.colour, dash)
+
 
 EVERY_S = 2.0
 _PLAY = st.components.v2.component(
@@ -79,7 +242,7 @@ def difference_of(history: GammaDynamics, beside: Second | None, at: int) -> Non
     second, mark = beside
     text = bin_mismatch(history, second) or difference(history, second, at)
     more = f" {REPLAY_WORDS}" if second.replayed and not history.replayed else ""
-    html_macros.draw("beside", mark, text + more)
+    markup.draw("beside", mark, text + more)
 
 
 def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], source_id: str) -> None:
@@ -98,12 +261,12 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], source
             moved = _moved(history, bin_index)
             # The box round the chosen epoch, and the slider that moves it
             grid = history.grid
-            html_macros.draw("epoch_box", at, grid.n_updates)
+            markup.draw("epoch_box", at, grid.n_updates)
             if grid.n_updates < 2:
                 widgets.caption("This history has one epoch.")
             else:
                 with st.container(key="gamma_scrub"):
-                    live_slider.handle(
+                    plot.handle(
                         gamma_state.words().terms.epoch,
                         f"epoch.{source_id}",
                         at,
@@ -121,7 +284,7 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], source
             update = view.update
             widgets.title(f"The update here, bin {bin_index + 1}")
             lines = (update.equation, *update.steps) if update.equation else update.steps
-            html_macros.draw("update", lines)
+            markup.draw("update", lines)
             if history.learned.note:
                 widgets.caption(history.learned.note)
 
@@ -129,7 +292,7 @@ def maps(view: GammaView, history: GammaDynamics, place: tuple[int, int], source
 def _moved(history: GammaDynamics, bin_index: int) -> Dragged:
     """Return what the browser moves with the epoch; of a long history only its number."""
     grid = history.grid
-    steps = cache.at_epochs(history, plain=state.plain())
+    steps = gamma_state.at_epochs(history, plain=state.plain())
     written = [grid.moment(at) for at in range(grid.n_updates)]
     if len(steps) < 2:
         return Dragged(written=written, said=written, texts={})
@@ -144,7 +307,7 @@ def _moved(history: GammaDynamics, bin_index: int) -> Dragged:
         texts[f"{place} .c-note"] = [tile.note for tile in tiles]
     cells = (column[:, bin_index] for column in (grid.count, grid.confidence, grid.accuracy))
     squares = [views.square_at(*cell) for cell in zip(*cells, strict=True)]
-    sentences = [html_macros.text("phrases", step.sentence.parts) for step in steps]
+    sentences = [markup.text("phrases", step.sentence.parts) for step in steps]
     return Dragged(
         written=written,
         said=[f"{step.written}: {step.sentence.text}" for step in steps],

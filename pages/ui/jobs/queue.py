@@ -17,8 +17,8 @@ from core.screens import evaluate as evaluation
 from core.screens import runs
 from core.screens.kit.numbers import count, duration, memory
 from core.screens.train import words
-from pages.ui import cache, frame, html_macros, site, state, widgets
-from pages.ui.escape import esc
+from pages.ui import frame, markup, open_runs, site, state, widgets
+from pages.ui.markup import esc
 
 JobAct = Callable[[str], Job]
 SHOWN = 12  # submissions; more are unfolded
@@ -114,7 +114,7 @@ def rows(jobs: LocalJobs, listed: Sequence[Job], kind: str = "") -> None:
 def _has_labels(run_id: str) -> bool:
     """Whether a run is still there, with rows that can be audited."""
     try:
-        return bool(run_id and cache.look_up(run_id).splits)
+        return bool(run_id and open_runs.look_up(run_id).splits)
     except LibraryError:
         return False
 
@@ -181,7 +181,7 @@ def _row(jobs: LocalJobs, job: Job, listed: Sequence[Job]) -> None:
     elif job.state.ended:
         elapsed = job.started and job.ended and f" after {duration(job.ended - job.started)}"
         status = f"{status}{elapsed or ''}, {_day(job)}"
-    html_macros.draw("queued", status, None if progress is None else words.share_done(progress))
+    markup.draw("queued", status, None if progress is None else words.share_done(progress))
 
 
 def edition() -> words.TrainingWords:

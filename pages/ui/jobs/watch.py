@@ -17,7 +17,7 @@ from core.screens.kit.numbers import duration
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train import words
 from core.training.progress import Progress
-from pages.ui import cache, frame, site, state, widgets
+from pages.ui import frame, open_runs, site, state, widgets
 from pages.ui.caching import cached
 from pages.ui.jobs import queue
 from pages.ui.visitor import open_jobs, open_library
@@ -193,16 +193,16 @@ def leave() -> None:
     st.query_params.pop("job", None)
 
 
-def run_of(job: Job) -> cache.Run | None:
+def run_of(job: Job) -> open_runs.Run | None:
     """Return the run of a job; None, and say so, where it is no longer in the library."""
     try:
-        return cache.look_up(job.run)
+        return open_runs.look_up(job.run)
     except LibraryError:
         st.markdown("Its run is no longer in the library.")
         return None
 
 
-def open_in(entry: site.Entry, run: cache.Run, *, primary: bool = False) -> None:
+def open_in(entry: site.Entry, run: open_runs.Run, *, primary: bool = False) -> None:
     """Draw a button that opens a run on another page."""
     label, key = f"Open in {entry.title}", f"job.{entry.name}"
     if st.button(label, key=key, type="primary" if primary else "secondary"):

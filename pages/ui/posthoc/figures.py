@@ -40,11 +40,11 @@ from core.studies.posthoc import (
 )
 from core.studies.temperatures import FocalPoint
 from pages.ui import (
-    cache,
     drafts,
     frame,
-    live_slider,
-    picked_runs,
+    open_runs,
+    plot,
+    selected_runs,
     session,
     site,
     state,
@@ -52,9 +52,9 @@ from pages.ui import (
     widgets,
 )
 from pages.ui.compute import computed
-from pages.ui.escape import esc
-from pages.ui.live_slider import Dragged, MovedFigure, columns
-from pages.ui.posthoc import choices, studies
+from pages.ui.markup import esc
+from pages.ui.plot import Dragged, MovedFigure, columns
+from pages.ui.posthoc import studies
 from pages.ui.posthoc.studies import method_step
 from pages.ui.task import BackgroundTask, in_process
 from pages.ui.visitor import open_library
@@ -62,7 +62,7 @@ from pages.ui.visitor import open_library
 MOST_BYTES: Final = 2**28  # of a download
 
 
-def take_away(run: cache.Run, fits: Sequence[Fit], rows: PosthocRows) -> None:
+def take_away(run: open_runs.Run, fits: Sequence[Fit], rows: PosthocRows) -> None:
     """Offer a fitted method as parameters, as code, and the predictions after it."""
     fitted = {fit.method: fit.calibrator for fit in fits if fit.calibrator is not None}
     if not fitted:
@@ -73,7 +73,7 @@ def take_away(run: cache.Run, fits: Sequence[Fit], rows: PosthocRows) -> None:
             method = _pick_method(fitted, "take")
             calibrator = fitted[method]
             # Read here: a download is made outside the session, which alone can read its drafts.
-            splits = {name: cache.predictions(run, name) for name in run.splits}
+            splits = {name: open_runs.predictions(run, name) for name in run.splits}
             widgets.download(
                 "Parameters, JSON",
                 lambda: json.dumps(to_json(calibrator, provenance(rows)), allow_nan=False),
@@ -127,7 +127,7 @@ def _pick_method(fitted: Iterable[str], key: str) -> str:
 KEEPING: Final = "posthoc.keeping"  # the task that keeps a calibrated run, and of which rows
 
 
-def keep_as_run(run: cache.Run, fits: Sequence[Fit], row_choice: RowChoice) -> None:
+def keep_as_run(run: open_runs.Run, fits: Sequence[Fit], row_choice: RowChoice) -> None:
     """Offer to keep the predictions after a fitted method as a run; a draft is kept with them."""
     fitted = {fit.method: fit for fit in fits if fit.calibrator is not None}
     may = run.draft or run.kind == "sample" or open_library().owns(run.id)
@@ -155,7 +155,7 @@ def keep_as_run(run: cache.Run, fits: Sequence[Fit], row_choice: RowChoice) -> N
                         st.rerun()
 
 
-def kept(run: cache.Run) -> None:
+def kept(run: open_runs.Run) -> None:
     """Draw how far the keeping of a calibrated run is, then compare both runs.
 
     Who waited is taken there; who comes back later is given the link. What was cut in two is no
@@ -177,14 +177,14 @@ def kept(run: cache.Run) -> None:
     if waited:
         state.say(f"Kept {manifest.name} in your runs.")
         st.switch_page(site.COMPARE.script, query_params=compare)
-    if cache.find_or_none(manifest.id) is not None:
+    if open_runs.find_or_none(manifest.id) is not None:
         label = f"Compare with “{esc(manifest.name)}”"
         st.page_link(site.COMPARE.script, label=label, icon=site.COMPARE.icon, query_params=compare)
 
 
-def _keep(run: cache.Run, name: str, fit: Fit, row_choice: RowChoice) -> None:
+def _keep(run: open_runs.Run, name: str, fit: Fit, row_choice: RowChoice) -> None:
     """Begin to keep the predictions after a method, in a process of its own."""
-    sources = {split: cache.source(run, split) for split in (*run.splits, *run.outside)}
+    sources = {split: open_runs.source(run, split) for split in (*run.splits, *run.outside)}
     given = open_library(), name, run.id, fit, sources, row_choice
     start = partial(in_process, keep_calibrated, *given)
     text = f"Keeping “{esc(name)}” in the library."
@@ -208,7 +208,7 @@ MOST = 11  # beside the open one
 LISTED = 200
 
 
-def picker(run: cache.Run, task: Task) -> tuple[list[cache.Run], ExpanderContainer]:
+def picker(run: open_runs.Run, task: Task) -> tuple[list[open_runs.Run], ExpanderContainer]:
     """Draw the choice of other runs of the same task; return them, and where it is folded.
 
     Drafts stay out of the link.
@@ -218,10 +218,10 @@ def picker(run: cache.Run, task: Task) -> tuple[list[cache.Run], ExpanderContain
         for draft in session.drafts().values()
         if draft.result.splits[draft.result.chosen_split].task is task
     }
-    names |= {row.id: row.name for row in cache.openable(LISTED) if row.task == task}
+    names |= {row.id: row.name for row in open_runs.openable(LISTED) if row.task == task}
     names.pop(run.id, None)
     names = state.distinct_names(names)
-    chosen = picked_runs.others("set.beside", names, MOST)
+    chosen = selected_runs.others("set.beside", names, MOST)
     st.session_state["widget.beside"] = chosen
     more = st.expander(
         "Trained for calibration, or calibrated afterwards: this run and others",
@@ -236,15 +236,15 @@ def picker(run: cache.Run, task: Task) -> tuple[list[cache.Run], ExpanderContain
         format_func=lambda run_id: names.get(run_id, run_id),
         max_selections=MOST,
         placeholder="Pick runs trained with other losses",
-        on_change=lambda: picked_runs.keep(
+        on_change=lambda: selected_runs.keep(
             "set.beside", "beside", st.session_state["widget.beside"]
         ),
         help="Each is fitted on its own validation split; a run with one split, on half of it.",
     )
-    return [other for other in map(cache.find_or_none, chosen) if other is not None], more
+    return [other for other in map(open_runs.find_or_none, chosen) if other is not None], more
 
 
-def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
+def draw(runs: Mapping[open_runs.Run, RowChoice]) -> None:
     """Draw the table of runs before and after their temperature."""
     steps = [
         method_step(run, row_choice, method)
@@ -252,7 +252,7 @@ def draw(runs: Mapping[cache.Run, RowChoice]) -> None:
         for method in (NONE, "ts")
     ]
     known = computed(steps)
-    judged: dict[cache.Run, RowChoice] = {}
+    judged: dict[open_runs.Run, RowChoice] = {}
     for run, row_choice in runs.items():
         scaled = known.get(method_step(run, row_choice, "ts"))
         if scaled is None:
@@ -289,7 +289,7 @@ def diagrams(cards: Sequence[tuple[str, str, FigureCard]]) -> None:
     widgets.key(KEY)
 
 
-def temperature_handle(run: cache.Run, row_choice: RowChoice, fits: Sequence[Fit]) -> None:
+def temperature_handle(run: open_runs.Run, row_choice: RowChoice, fits: Sequence[Fit]) -> None:
     """Draw the diagram at a temperature and γ that one takes hold of; the browser moves it."""
     fitted = [
         (fit.calibrator.objective, float(fit.calibrator.temperature_))
@@ -308,10 +308,10 @@ def temperature_handle(run: cache.Run, row_choice: RowChoice, fits: Sequence[Fit
     plain = studies.walk(*given)
     temperatures = [step.temperature for step in plain.steps]
     default = next(iter(plain.marks.values()), 1.0)
-    temperature = live_slider.chosen("t", temperatures, default)
+    temperature = plot.slider_value("t", temperatures, default)
     by_gamma = studies.gammas(run, row_choice, focal, temperature)
     gammas = [step.gamma for step in by_gamma.steps]
-    gamma = live_slider.chosen("g", gammas, 0.0)
+    gamma = plot.slider_value("g", gammas, 0.0)
     by_temperature = plain if gamma == 0.0 else studies.walk(*given, gamma)
     at = by_gamma.steps[gammas.index(gamma)]
     named = NamedRun(run.id, run.name, row_choice.test, run.file_digest)
@@ -322,12 +322,10 @@ def temperature_handle(run: cache.Run, row_choice: RowChoice, fits: Sequence[Fit
             steps = views.at_temperatures(by_temperature)
             words = "Divides the logits. Above 1 the model becomes less sure, below 1 more."
             moved = _moved("T", steps)
-            live_slider.slider(
-                "Temperature T", "t", temperatures, temperature, default, moved, words
-            )
+            plot.slider("Temperature T", "t", temperatures, temperature, default, moved, words)
             moved = _moved("γ", views.at_gammas(by_gamma))
             words = "Of the focal map, after T. Above 0 the model becomes more sure, below 0 less."
-            live_slider.slider("Focal map γ", "g", gammas, gamma, 0.0, moved, words)
+            plot.slider("Focal map γ", "g", gammas, gamma, 0.0, moved, words)
             widgets.second(steps[temperatures.index(temperature)].sentence)
 
 
@@ -341,7 +339,7 @@ def _moved(letter: str, steps: Sequence[views.AtStep]) -> Dragged:
     )
 
 
-def temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: Task) -> None:
+def temperatures(run: open_runs.Run, row_choice: RowChoice, objective: str, task: Task) -> None:
     """Draw temperature against gamma, folded, and other runs beside this one.
 
     What is folded is computed once it is opened.
@@ -359,7 +357,7 @@ def temperatures(run: cache.Run, row_choice: RowChoice, objective: str, task: Ta
     try:
         if both.open:
             with both:
-                label = choices.label(run) if task is Task.MULTILABEL else 0
+                label = studies.label(run) if task is Task.MULTILABEL else 0
                 left, right = st.columns(2, gap="medium")
                 line = studies.curve(run, row_choice, objective, label)
                 with left:

@@ -13,7 +13,7 @@ from core.jobs.records import Job, JobState, defaults
 from core.library import home
 from core.screens import runs
 from pages.ui import frame, session, site, state, visitor, widgets
-from pages.ui.jobs import launcher
+from pages.ui.jobs import machine
 from pages.ui.jobs import watch as job_watch
 from pages.ui.jobs.watch import JobPage, WatchedJob
 
@@ -38,7 +38,7 @@ def submit(paths: Sequence[Path]) -> None:
     scores, *labels = paths
     spec = AuditSpec(path=str(scores), labels=str(labels[0]) if labels else None)
     # What is asked of the cluster where it is chosen: cores, as its settings file says
-    request = replace(defaults(home()), gpus=0, nodes=1) if launcher.in_cluster() else None
+    request = replace(defaults(home()), gpus=0, nodes=1) if machine.in_cluster() else None
     job_watch.submit(visitor.open_jobs(), [spec], request=request)
 
 

@@ -22,9 +22,9 @@ from core.predictions import Predictions
 from core.readers.predictions.result import NeedsChoice, ReadResult
 from core.readers.predictions.roles import CONFIDENCE, KINDS, PREDICTED, words_of
 from core.screens.runs import draft_line
-from pages.ui import cache, picked_runs, selected_run, session, site, state, widgets
-from pages.ui.escape import esc
+from pages.ui import open_runs, selected_runs, session, site, state, widgets
 from pages.ui.intake import Intake, SealedFile, remove
+from pages.ui.markup import esc
 from pages.ui.runs import table, upload
 from pages.ui.runs.upload import Import, ImportReading, Upload, waiting
 from pages.ui.task import BackgroundTask, in_turn
@@ -202,7 +202,7 @@ def draw() -> None:
             with _row(draft.id):
                 st.markdown(f"**{esc(draft.name)}**  \n{esc(draft_line(line, table.words()))}")
                 if st.button(f"Open {name}", key=f"draft.open.{draft.id}", type="tertiary"):
-                    selected_run.open_in_reliability(draft.id)
+                    selected_runs.open_in_reliability(draft.id)
                 st.button(
                     f"Discard {name}",
                     key=f"draft.discard.{draft.id}",
@@ -236,7 +236,7 @@ def _audited(drafts: Sequence[session.Draft]) -> dict[str, Audit]:
     if ids:
         results = [session.drafts()[draft_id].result for draft_id in ids]
         splits = [result.splits[result.chosen_split] for result in results]
-        config = AuditConfig(metrics=cache.HEADLINES)
+        config = AuditConfig(metrics=open_runs.HEADLINES)
         calls = [(suite.audit, (split, config)) for split in splits]
 
         def keep(i: int, audit: Audit) -> None:
@@ -348,7 +348,7 @@ def _kept() -> None:
     if len(ids) > 1 and not session.drafts():
         state.open_run(None)
         state.say(f"Kept {len(ids)} runs.")
-        picked_runs.choose(ids)
+        selected_runs.choose(ids)
         st.switch_page(site.COMPARE.script, query_params={"runs": ",".join(ids)})
 
 

@@ -1,6 +1,7 @@
-"""The list of runs: search, the table, what can be done with the ticked runs, and undo."""
+"""The list of runs: search, table, acts on ticked runs, undo, and with whom runs are shared."""
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -8,17 +9,110 @@ import pandas as pd
 import streamlit as st
 from streamlit.elements.arrow import DataframeState
 
-from core.access import Act
+from core.access import LOCAL_OWNER, Act
 from core.arrays import digest
 from core.errors import AuditError, LibraryError
-from core.library import Library, RunRow
+from core.library import Library, RunRow, sharing, trail
 from core.metrics.comparison import MOST_RUNS
+from core.screens.kit.records import Column, Table
 from core.screens.kit.theme import THEMES
 from core.screens.runs import PLAIN, TECHNICAL, RunsWords, damaged_words, run_table
-from pages.ui import demo, frame, picked_runs, selected_run, site, state, visitor, widgets
-from pages.ui.escape import esc
-from pages.ui.runs import sharing
+from pages.ui import frame, selected_runs, site, state, visitor, widgets
+from pages.ui.markup import esc
 from pages.ui.visitor import open_library
+
+TRAIL: Final = {
+    "at": "When (UTC)",
+    "name": "Who",
+    "user": "User",
+    "act": "Action",
+    "subject": "Run or job",
+    "detail": "Detail",
+}
+
+
+def share(library: Library, row: RunRow) -> None:
+    """List with whom a run is shared, each with Revoke, and offer more users and groups."""
+    names = sharing.known(library.home)
+    if row.owner != library.visitor.user:
+        local = row.owner == LOCAL_OWNER
+        st.caption(f"Belongs to {'this server' if local else esc(_called(row.owner, names))}")
+    shared = library.shared_with(row.id)
+    for person in shared:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(esc(_called(person, names)))
+            st.button(
+                f"Revoke *{esc(_called(person, names))}*",  # heard, not seen: the name is beside it
+                key=f"revoke.{row.id}.{person}",
+                type="tertiary",
+                on_click=partial(_revoke, library, row.id, person),
+            )
+    # Users, and the visitor's groups, that do not see the run yet
+    user, taken = library.visitor, {row.owner, library.visitor.user, *shared}
+    others = {
+        person: name
+        for person, name in sorted(names.items(), key=lambda item: item[1].casefold())
+        if person not in taken
+        and (person.startswith("u-") or person in user.groups or user.sees_all)
+    }
+    if not others:
+        st.markdown("Nobody else has logged in yet." if not shared else "Shared with everyone.")
+        return
+    with st.form(f"share.{row.id}", border=False):
+        labels = state.distinct_names(others)
+        chosen = st.selectbox(
+            "Share with",
+            list(labels),
+            index=None,
+            key=f"share.with.{row.id}",
+            format_func=lambda choice: labels.get(choice, choice),
+            placeholder="A user or group",
+        )
+        if st.form_submit_button("Share") and chosen is not None:
+            with frame.caught():
+                library.share(row.id, chosen)
+                state.say(f"Shared {row.name} with {_called(chosen, names)}.")
+                st.rerun()
+
+
+def _revoke(library: Library, run_id: str, person: str) -> None:
+    with frame.caught():
+        library.revoke(run_id, person)
+
+
+def _called(person: str, names: dict[str, str]) -> str:
+    kind = "Group " if person.startswith("g-") else ""
+    return kind + names.get(person, person)
+
+
+def audit_trail(library: Library) -> None:
+    """List who did what and when, for an administrator."""
+    if not visitor.login_on() or not library.visitor.may(Act.READ_TRAIL):
+        return
+    opened = st.expander("Audit trail", key="library.trail", on_change="rerun")
+    if not opened.open:
+        return
+    with opened:
+        entries = trail.entries(library.home, library.visitor)
+        names = sharing.known(library.home)
+        table = Table(
+            tuple(Column(key, head) for key, head in TRAIL.items()),
+            tuple(
+                (
+                    datetime.fromtimestamp(entry.at, UTC).strftime("%Y-%m-%d %H:%M:%S"),
+                    names.get(entry.user, ""),
+                    entry.user,
+                    entry.act,
+                    entry.subject,
+                    _called(entry.detail, names),
+                )
+                for entry in entries
+            ),
+        )
+        widgets.caption(f"The last {len(entries)} entries. Nobody can change them here.")
+        widgets.table(table, key="library.trail.table")
+        widgets.save(table, "audit_trail")
+
 
 LISTED = 250  # runs at a time
 DONE = "library.done"  # what was done last, and what takes it back
@@ -123,7 +217,7 @@ def draw(rows: list[RunRow]) -> list[RunRow]:
             placeholder="–",
             alt=f"{len(listing.ids)} runs with accuracy, calibration error and direction",
         )
-    note = f" {demo.OFF['runs']}" if demo.on() else ""
+    note = f" {visitor.OFF_IN_DEMO['runs']}" if visitor.is_demo() else ""
     widgets.caption(f"{listing.caption}{note}")
     clicked = st.session_state.get(OPENED)
     if clicked is not None and clicked["row"] < len(shown):
@@ -143,7 +237,7 @@ def open_run(row: RunRow | None) -> None:
     if not row.splits:  # a history of gammas
         st.switch_page(site.GAMMA.script, query_params={"run": row.id})
     try:
-        selected_run.open_in_reliability(row.id)
+        selected_runs.open_in_reliability(row.id)
     except LibraryError as refused:
         frame.refusal(refused)
 
@@ -168,9 +262,9 @@ def actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
         key="library.compare",
         help=f"Tick two to {MOST_RUNS} runs with predictions first",
     ):
-        picked_runs.choose([row.id for row in chosen])
+        selected_runs.choose([row.id for row in chosen])
         st.switch_page(site.COMPARE.script, query_params={"runs": st.query_params["runs"]})
-    if demo.on() or not library.visitor.may(Act.CHANGE):
+    if visitor.is_demo() or not library.visitor.may(Act.CHANGE):
         return opened
     # What changes runs of one's own; samples stay as they are
     with st.popover("Rename", disabled=only_row is None or not own, key=_closing("rename")):
@@ -199,7 +293,7 @@ def actions(library: Library, chosen: list[RunRow]) -> RunRow | None:
     if visitor.login_on():
         with st.popover("Share", disabled=only_row is None or not own, key="library.share"):
             if only_row and own:
-                sharing.draw(library, only_row)
+                share(library, only_row)
     if st.button("Delete", disabled=not own or len(own) < len(chosen), key="library.delete"):
         for row in own:
             library.delete(row.id)

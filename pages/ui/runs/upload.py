@@ -19,18 +19,7 @@ from core.readers.predictions.groups import TOO_NARROW
 from core.readers.predictions.options import ID_STEM, ReadOptions, join_names
 from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
 from core.training.submission import check_folder
-from pages.ui import (
-    frame,
-    history_import,
-    reading_choice,
-    selected_run,
-    session,
-    site,
-    visitor,
-    weights_source,
-    widgets,
-)
-from pages.ui.escape import esc
+from pages.ui import frame, intake, selected_runs, session, site, visitor, weights_source, widgets
 from pages.ui.intake import (
     FileReading,
     Intake,
@@ -39,7 +28,8 @@ from pages.ui.intake import (
     server_is_read,
     server_paths,
 )
-from pages.ui.jobs import launcher
+from pages.ui.jobs import machine
+from pages.ui.markup import esc
 from pages.ui.runs import audit_jobs
 
 AUTO = "(by its name)"
@@ -180,7 +170,7 @@ def drop_zone(take: Callable[..., None]) -> None:
         return
     st.markdown(
         "NPZ, CSV, PT, JSON and more.",
-        help=f"{reading_choice.READ}. Files are never run. Candor tells you what it clips, drops "
+        help=f"{intake.READ}. Files are never run. Candor tells you what it clips, drops "
         f"or relabels. For files over {defaults.UPLOAD_MB / 1024:.0f} GB use the command line.",
     )
     if not session.sealed():
@@ -195,7 +185,7 @@ def by_path() -> None:
     instead = audit_jobs.offered()
     paths = server_paths("import", "Its labels, if separate", instead=instead)
     if instead and server_is_read():
-        launcher.choose()
+        machine.choose()
     if not paths:
         return
     try:
@@ -286,7 +276,7 @@ def finished(reading: ImportReading) -> None:
                 if outcome.code == RefusalCode.BIN_HISTORY and st.button(
                     "Open it in Gamma dynamics", key="import.gammas"
                 ):
-                    history_import.take(file)
+                    intake.take_history(file)
                     INTAKE.stop(keep=kept_files() | {file.path})
                     st.switch_page(site.GAMMA.script, query_params=dict(st.query_params))
                 if outcome.code == RefusalCode.STATE_DICT and st.button(
@@ -337,7 +327,7 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
     with st.container(border=True, key="import"):
         widgets.title(reading.name, inspection.layout)
         if refusal.code == RefusalCode.UNDECIDED:
-            reading_choice.question(refusal, inspection)
+            intake.reading_question(refusal, inspection)
         else:
             remedy = "add a label file below"
             if inspection.candidates:
@@ -348,7 +338,7 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
                 remedy = "choose below how it is to be read, or add a label file"
             frame.refusal(refusal, titled=reading.name, instead=remedy)
         extents = _belonging(inspection, plan.options) if inspection.candidates else plan.options
-        picked = reading_choice.pick(inspection, _this("pick")) if inspection.candidates else None
+        picked = intake.pick_reading(inspection, _this("pick")) if inspection.candidates else None
         if picked is not None:
             options = replace(picked, group=extents.group, weight=extents.weight)
             read(replace(plan, options=options, grouped=bool(inspection.group_columns)))
@@ -367,7 +357,7 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
             ]
             INTAKE.readings.clear()  # its file is read again
             st.rerun()
-        reading_choice.preview(inspection, "import.preview")
+        intake.reading_preview(inspection, "import.preview")
         by_hand = not inspection.candidates or (
             _choosable(inspection) and st.toggle("None of these: choose by hand", key=_this("hand"))
         )
@@ -414,11 +404,11 @@ def _check(reading: ImportReading, result: ReadResult) -> None:
     with st.container(border=True, key="import"):
         plan = replace(reading.plan, form=reading.plan.form or inspection.fingerprint)
         widgets.title(reading.name, inspection.layout)
-        reading_choice.kind(inspection)
+        intake.reading_kind(inspection)
         if plan.recalled:
             # Say that a kept recipe decided, with the way out of it
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(reading_choice.RECALLED)
+                st.markdown(intake.RECALLED)
                 if st.button("Forget that choice", key="import.forget"):
                     forget_recipe(visitor.recipes_home(), plan.form)
                     # Let the choices of this file start from what it is read as again
@@ -432,7 +422,7 @@ def _check(reading: ImportReading, result: ReadResult) -> None:
         offer = Notice(code, f"{result.inspection.belonging}; group their rows below{TOO_NARROW}")
         notices = tuple(offer if notice.code == code else notice for notice in result.notices)
         frame.notices(notices)
-        reading_choice.preview(inspection, "import.preview")
+        intake.reading_preview(inspection, "import.preview")
         # The only column of a table, or the only one named as groups are, is chosen for a start
         options = plan.options
         columns = {"group": inspection.group_columns, "weight": inspection.weight_columns}
@@ -476,14 +466,14 @@ def _choices(options: ReadOptions, inspection: Inspection) -> ReadOptions:
             "The scores are",
             [str(kind) for kind in possible],
             index=[*possible].index(kind) if kind in possible else None,
-            format_func=lambda kind: reading_choice.KIND_WORDS[ScoreKind(kind)],
+            format_func=lambda kind: intake.KIND_WORDS[ScoreKind(kind)],
             captions=captions,
             key=_this("kind"),
             horizontal=True,
         )
         for reading in inspection.readings:
             if not reading.possible and reading.why_not:
-                label = reading_choice.KIND_WORDS[reading.kind].lower()
+                label = intake.KIND_WORDS[reading.kind].lower()
                 widgets.caption(f"Not {label}: {reading.why_not}")
         kind = ScoreKind(picked) if picked else None
     # A number for each word of confidence counts once every word has one
@@ -580,7 +570,7 @@ def _accept(reading: ImportReading, result: ReadResult) -> None:
     if plan.listed:
         st.session_state["app.answered"] = True
         st.rerun()
-    selected_run.open_in_reliability(draft_id)
+    selected_runs.open_in_reliability(draft_id)
 
 
 def add_draft(reading: ImportReading, result: ReadResult) -> session.Draft:

@@ -1,6 +1,7 @@
-"""The form of the Train page: few things first, the rest folded; a config in and out."""
+"""The form of the Train page: few things first, the rest folded; a config in, out, submitted."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
@@ -9,7 +10,8 @@ import streamlit as st
 
 from core.datasets.catalogue import DATASETS, TEXT_DATA, data_entry
 from core.datasets.texts.corpus import NEWSGROUPS
-from core.errors import UsageError
+from core.disk import JsonError, parse_json
+from core.errors import AuditError, UsageError
 from core.fields import Field, JsonObject, declared
 from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs
@@ -29,9 +31,11 @@ from core.training.submission import (
     sweep,
     trainings,
 )
-from pages.ui import widgets
+from pages.ui import frame, open_runs, server, site, state, widgets
 from pages.ui.form import NARROW, SESSION, WIDE, Form
-from pages.ui.jobs import launcher, machine
+from pages.ui.jobs import machine
+from pages.ui.jobs import watch as job_watch
+from pages.ui.markup import esc
 
 BY_NAME: Final = "by_name"  # of timm or torchvision
 OWN: Final = "own"
@@ -164,7 +168,7 @@ def base() -> TrainConfig:
         "loss": {"name": loss, **loss_settings(loss)},
         "name": "",
         "seed": seeds(value("seeds") or "")[0],
-        "device": "auto" if launcher.in_cluster() else str(value("device")).split(":")[0],
+        "device": "auto" if machine.in_cluster() else str(value("device")).split(":")[0],
         "preset": None if value("preset") == OWN else value("preset"),
     }
     if of_texts():
@@ -238,14 +242,14 @@ def draw(jobs: LocalJobs) -> None:
         with st.container(horizontal=True, vertical_alignment="top", key="train.second"):
             FORM.draw("epochs")
             FORM.draw("seeds", width=NARROW)
-            launcher.choose()
-            if not launcher.in_cluster():
+            machine.choose()
+            if not machine.in_cluster():
                 gpus = [device.slot for device in machine.devices() if device.slot != CPU]
                 options = ["auto", "cpu", *(["cuda"] if gpus else []), *(gpus if gpus[1:] else [])]
                 now = str(value("device"))
                 options += [] if now in options else [now]
                 FORM.select("device", options, lambda name: DEVICES.get(name, name), width=NARROW)
-    launcher.ask(jobs)
+    machine.ask(jobs)
     with st.expander("More settings", key="train.more"):
         recipe = value("preset")
         st.selectbox(
@@ -481,3 +485,141 @@ def _submission() -> None:
         for name in ("priority", "minutes", "devices", "deterministic", "compile", "test_curves",
                      "checkpoint_every", "sync_batch_norm"):  # fmt: skip
             FORM.draw(name)
+
+
+MAX_CONFIG_BYTES: Final = 64 * 1024
+NOT_LOADED: Final = "train.not_loaded"
+LOADS: Final = "train.loads"  # files taken in; after each the uploader is a new one
+TITLE: Final = '<h1 class="c-sentence">Train a model and watch its calibration as it learns.</h1>'
+PLAIN_TITLE: Final = (
+    '<h1 class="c-sentence">Let a small program learn from examples, and see how sure it says it '
+    "is.</h1>"
+)
+PLAIN: Final = (
+    "What comes out is a run: its answers on images it never learned from, and how sure it said "
+    "it was of each. One click shows it on handwritten digits, in about a minute."
+)
+
+
+def title() -> None:
+    """Draw the title, and in plain words what comes out."""
+    st.html(PLAIN_TITLE if state.plain() else TITLE)
+    if state.plain():
+        widgets.second(PLAIN)
+
+
+def one_click(jobs: LocalJobs) -> None:
+    """Offer the training of a first visitor."""
+    with st.container(horizontal=True, vertical_alignment="center", key="train.one"):
+        st.button(
+            "Teach it digits" if state.plain() else "Train AdaFocal on digits",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="train.first_one",
+            on_click=job_watch.submit,
+            args=(jobs, (from_json(FIRST),)),
+        )
+        st.markdown("About a minute on two cores; nothing is downloaded.")
+
+
+def configs() -> tuple[TrainConfig, ...]:
+    """Return what the form asks for; none, and why, where it is refused."""
+    try:
+        machine.request()
+        return submitted()
+    except UsageError as refused:
+        frame.refusal(refused)
+        return ()
+
+
+def buttons(jobs: LocalJobs, configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
+    """Draw the buttons that train, and those that save and load a config."""
+    with st.container(horizontal=True, vertical_alignment="bottom", key="train.actions"):
+        device, minutes = str(value("device")), value("minutes")
+        request = machine.request() if configs else None
+        st.button(
+            f"Train {len(configs)}" if len(configs) > 1 else "Train",
+            type="primary" if listed else "secondary",
+            disabled=not configs,
+            key="train.submit",
+            on_click=job_watch.submit,
+            args=(jobs, configs),
+            kwargs={
+                "wants": device if ":" in device and request is None else "auto",
+                "priority": value("priority") or 0,
+                "time_limit": None if minutes is None else 60 * minutes,
+                "request": request,
+            },
+        )
+        if configs:
+            first = configs[0]
+            widgets.download(
+                "Save config" if len(configs) == 1 else f"Save the first of {len(configs)} configs",
+                lambda: json.dumps(first.to_json(), indent=1, allow_nan=False),
+                "candor_train.json",
+                "application/json",
+                key="train.save",
+                explanation="python -m core train takes the file as it is.",
+            )
+        with st.popover("Load config", key="train.load"):
+            not_loaded: AuditError | None = st.session_state.pop(NOT_LOADED, None)
+            if not_loaded is not None:  # the popover would hide it elsewhere
+                frame.refusal(not_loaded)
+            server.drop_zone(
+                "A config as `python -m core train` takes it",
+                type="json",
+                key=f"train.file.{st.session_state.get(LOADS, 0)}",
+                on_change=_load,
+                max_upload_size=1,
+            )
+
+
+def _load() -> None:
+    """Fill the form from a file; one that is refused leaves the form as it was."""
+    count = st.session_state.get(LOADS, 0)
+    file = st.session_state.get(f"train.file.{count}")
+    if file is None:
+        return
+    st.session_state[LOADS] = count + 1
+    data = file.getvalue()
+    refused: UsageError | None = None
+    server.drop_bytes(file)
+    if len(data) > MAX_CONFIG_BYTES:
+        what = f"{file.name} has {len(data)} bytes"
+        refused = UsageError("SETTING", what, f"a config has at most {MAX_CONFIG_BYTES}")
+    else:
+        try:
+            fill(from_json(parse_json(data)))
+        except JsonError as error:
+            remedy = "give a JSON object, each key once"
+            refused = UsageError("SETTING", f"{file.name} {error}", remedy)
+        except UsageError as error:
+            refused = error
+    if refused is not None:
+        st.session_state[NOT_LOADED] = refused
+
+
+def earlier(jobs: LocalJobs, configs: Sequence[TrainConfig], listed: Sequence[Job]) -> None:
+    """Link the job of the same config and data whose run is still there, if any."""
+    if not configs:
+        return
+    config = configs[0]
+    job: Job | None = None
+    for candidate in listed:
+        if job is None and candidate.digest == config.digest and candidate.run:
+            with suppress(AuditError):  # its run or its folder is gone
+                open_runs.find(candidate.run)
+                before = jobs.config(candidate.id)
+                # Data that need a folder may be other data in another one
+                same = before.data_root == config.data_root
+                job = candidate if same or not data_entry(config.data).needs_root else None
+    if job is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="train.known"):
+        st.markdown("Trained before with these settings: open it, or train again.")
+        st.page_link(
+            site.TRAIN.script,
+            label=esc(job.name),
+            icon=":material/check_circle:",
+            query_params={"job": job.id},
+        )

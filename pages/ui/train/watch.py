@@ -25,7 +25,7 @@ from core.screens.train.view import TrainedRun, distribution_cards, learned_card
 from core.screens.train.words import JobProgress
 from core.training import threads
 from core.training.distributions import LEARNED
-from pages.ui import cache, controls, frame, html_macros, site, state, visitor, widgets
+from pages.ui import frame, markup, open_runs, site, state, visitor, widgets
 from pages.ui.compute import step
 from pages.ui.jobs import queue
 from pages.ui.jobs import watch as job_watch
@@ -115,7 +115,7 @@ def choose_other(watched: WatchedJob) -> str | None:
     job = watched.job
     names = {
         row.id: row.name
-        for row in cache.rows(limit=LISTED)
+        for row in open_runs.rows(limit=LISTED)
         if HISTORY in job_watch.parts_of_history(row.id)
     }
     names |= {
@@ -126,7 +126,7 @@ def choose_other(watched: WatchedJob) -> str | None:
     for own in (job.id, job.run):
         names.pop(own, None)
     options = {"": "nothing"} | state.distinct_names(names)
-    return controls.select("Compare with", "against", options, "", width=300) or None
+    return widgets.select("Compare with", "against", options, "", width=300) or None
 
 
 def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
@@ -168,7 +168,7 @@ def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
     if len(runs) > 1:
         # Say which line is whose
         lines = zip(runs, views.run_marks(runs), ("solid", "dashed"), strict=True)
-        html_macros.draw(
+        markup.draw(
             "runs_key", [(mark, f"{short(run.name, 40)}, {line}") for run, mark, line in lines]
         )
     if state.plain():
@@ -179,7 +179,7 @@ def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
         # Say which epoch was best, by a metric that can be chosen
         run = runs[0]
         with st.container(horizontal=True, vertical_alignment="bottom", key="job.best"):
-            metric = controls.select("Best epoch by", "best", views.BEST, "val_ece", width=200)
+            metric = widgets.select("Best epoch by", "best", views.BEST, "val_ece", width=200)
             st.markdown(views.best_epoch(run, metric))
         _panels(views.cards(views.MORE + views.PARTS, runs))
         distributions = {card.key: card for card in distribution_cards(run.history)}

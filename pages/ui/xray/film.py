@@ -16,13 +16,13 @@ from core.screens.xray import beside, saliency
 from core.screens.xray import film as views
 from core.screens.xray.bands import KEY, RISK
 from core.screens.xray.film import Reference
-from pages.ui import cache, controls, frame, html_macros, session, site, state, widgets
-from pages.ui.escape import esc
+from pages.ui import frame, markup, open_runs, session, site, state, widgets
+from pages.ui.markup import esc
 from pages.ui.xray import films as xray_films
 from pages.ui.xray import models as xray_models
 from pages.ui.xray import pictures as xray_pictures
-from pages.ui.xray import shared, trust
 from pages.ui.xray import study as ask
+from pages.ui.xray import trust
 from pages.ui.xray.films import FilmEntry
 from pages.ui.xray.models import Model
 from pages.ui.xray.pictures import SaliencySettings
@@ -48,7 +48,7 @@ def draw() -> str:
     if not models:
         with top:
             widgets.eyebrow("Chest X-ray")
-            html_macros.draw("headline", "No model to read films yet. Add one.")
+            markup.draw("headline", "No model to read films yet. Add one.")
         return views.NO_LABELS
     if any(notice.code == views.BLANK for notice in film.notices):  # no model is asked about it
         _film_alone(top, film, views.blank_sentence())
@@ -86,13 +86,13 @@ def draw() -> str:
         with top:
             widgets.eyebrow(film.title)
             waits = any(ask.awaits(model, film) for model in picked)
-            html_macros.draw("headline", LOOKING if waits else NO_ANSWER)
+            markup.draw("headline", LOOKING if waits else NO_ANSWER)
         with st.container(width=xray_pictures.WIDTH, key="xray_left"):
             xray_pictures.film_alone(film)
         return views.NO_LABELS
     with top:
         widgets.eyebrow(study.film.title)
-        widgets.sentence(study.opening_sentence(shared.words()))
+        widgets.sentence(study.opening_sentence(ask.words()))
         frame.notices(study.film.notices)
         has_burnt_in_notice = any(
             notice.code == NoticeCode.BURNED_IN for notice in study.film.notices
@@ -134,8 +134,8 @@ def _finding(results: Sequence[FilmResult], *, alone: bool) -> int:
     scored = results[0].scored
     names = [views.spelled(name) for name in scored.findings]
     options = [TOP, *(names[k] for k in scored.order)]
-    chosen = state.choice(shared.NAME, options, TOP)
-    label_finding = shared.words().label
+    chosen = state.choice(ask.NAME, options, TOP)
+    label_finding = ask.words().label
 
     def label(option: str) -> str:
         k = scored.order[0] if option == TOP else names.index(option)
@@ -147,13 +147,13 @@ def _finding(results: Sequence[FilmResult], *, alone: bool) -> int:
         "Finding",
         options,
         format_func=label,
-        key=f"widget.{shared.NAME}",
+        key=f"widget.{ask.NAME}",
         on_change=state.pick,
-        args=(shared.NAME, TOP),
+        args=(ask.NAME, TOP),
         width=440 if state.plain() else 320,  # the longest name, and its score behind it
     )
     index = scored.order[0] if chosen == TOP else names.index(chosen)
-    st.session_state[shared.SHOWN] = names[index]
+    st.session_state[ask.SHOWN] = names[index]
     return index
 
 
@@ -168,13 +168,13 @@ def _reference(model: Model, film: FilmEntry) -> Reference | None:
     if not run_id:
         return None
     try:
-        run = cache.find(run_id)
+        run = open_runs.find(run_id)
     except LibraryError:  # deleted meanwhile
         return None
-    rows = cache.predictions(run, run.split)
+    rows = open_runs.predictions(run, run.split)
     if not views.names_match(model.findings, rows.class_names):
         return None
-    reference = xray_films.reference(run, run.split, shared.source(run, rows, run.split))
+    reference = xray_films.reference(run, run.split, ask.source(run, rows, run.split))
     return reference if model.run else replace(reference, named=True)
 
 
@@ -200,7 +200,7 @@ def _findings(study: FilmStudy) -> None:
     if study.several:
         explanation = f"scores of 100, by those of {study.main.model.name}"
     widgets.title(FINDINGS_TITLE, explanation)
-    table, marks = study.findings_table(shared.words()), study.marks if study.several else ()
+    table, marks = study.findings_table(ask.words()), study.marks if study.several else ()
     widgets.scores(FINDINGS_TITLE, table.heads, table.written(), marks)
 
 
@@ -229,9 +229,9 @@ def bands(study: FilmStudy) -> None:
         return
     # The choice of a run with scores of the same findings on labelled films, drafts first
     runs = []
-    for run_id in [*session.drafts(), *(row.id for row in cache.openable(LISTED))]:
+    for run_id in [*session.drafts(), *(row.id for row in open_runs.openable(LISTED))]:
         with suppress(LibraryError):
-            run = cache.find(run_id)
+            run = open_runs.find(run_id)
             if views.names_match(model.findings, run.class_names):
                 runs.append(run)
     widgets.title("What is such a score worth?", "counted on films with labels")
@@ -273,7 +273,7 @@ def _draw_several(study: FilmStudy, settings: SaliencySettings, picked: Sequence
         widgets.caveat("Not its kind of film", text)
     pictures = xray_pictures.draw(study, settings)
     opinions = study.opinions([picture.focus for picture in pictures])
-    title = f"{shared.words().title(study.name)}, model by model"
+    title = f"{ask.words().title(study.name)}, model by model"
     widgets.title(title)
     table = beside.model_table(opinions, study.name, study.note)
     widgets.scores(title, table.heads, table.written())
@@ -287,7 +287,7 @@ def _draw_several(study: FilmStudy, settings: SaliencySettings, picked: Sequence
     ids = [model.id for model in picked]
     widgets.title("One model in detail", "what its score was worth, and checks of its map")
     names = {model.id: esc(model.name) for model in picked}
-    chosen = picked[ids.index(controls.segments("Model", CLOSER, ids, ids[0], names))]
+    chosen = picked[ids.index(widgets.segments("Model", CLOSER, ids, ids[0], names))]
     place = next(
         (i for i, result in enumerate(study.results) if result.model.id == chosen.id), None
     )

@@ -29,10 +29,10 @@ from core.xray import phantom, picture
 from core.xray.heat import Frame, Pixels
 from core.xray.phantom import Phantom
 from core.xray.picture import DrawnBox, Saliency, SaliencyStyle
-from pages.ui import cache, intake, session, state, weights_source, widgets
+from pages.ui import intake, open_runs, session, state, weights_source, widgets
 from pages.ui.caching import Results, cached
-from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
+from pages.ui.markup import esc
 from pages.ui.xray import models
 
 
@@ -92,9 +92,9 @@ def thumb(digest: str, film: Pixels) -> bytes:
 
 
 @cached(32)
-def reference(run: cache.Run, split: str, source: ClinicSource) -> Reference:
+def reference(run: open_runs.Run, split: str, source: ClinicSource) -> Reference:
     """Return what the labels of a run say of its scores."""
-    return Reference.of(cache.predictions(run, split), source)
+    return Reference.of(open_runs.predictions(run, split), source)
 
 
 SECRET: Final = "xray.secret"  # noqa: S105  a key of the session's state

@@ -40,23 +40,13 @@ from core.screens.xray.findings import (
 from core.screens.xray.use import BENEFIT, ThresholdUse, benefit_words, decision_card
 from core.screens.xray.words import BANNER, DOTS, PLAIN, ClinicSource
 from core.studies.clinic import THRESHOLDS, OneFinding
-from pages.ui import (
-    cache,
-    controls,
-    drafts,
-    frame,
-    html_macros,
-    live_slider,
-    row_pictures,
-    state,
-    widgets,
-)
+from pages.ui import drafts, frame, inference, markup, open_runs, plot, state, widgets
 from pages.ui.compute import Computation, computed
-from pages.ui.escape import esc
 from pages.ui.intake import FileReading, Intake, SealedFile
-from pages.ui.live_slider import Dragged, Filled
-from pages.ui.xray import shared
-from pages.ui.xray.shared import AS_READ, FindingChoice
+from pages.ui.markup import esc
+from pages.ui.plot import Dragged, Filled
+from pages.ui.xray import study
+from pages.ui.xray.study import AS_READ, FindingChoice
 
 NO_FINDINGS = (
     "This run has one answer among several classes, not findings. Open a run with many labels. A "
@@ -79,21 +69,21 @@ TABLE, IN_ORDER = "clinic.table", "clinic.in_order"
 NAME = "Table"  # what a file is called may name a person
 
 
-def draw_all(run: cache.Run) -> None:
+def draw_all(run: open_runs.Run) -> None:
     """Draw the view of all findings of the open run."""
-    split = controls.split_of(run)
-    rows = cache.predictions(run, split)
+    split = widgets.split_of(run)
+    rows = open_runs.predictions(run, split)
     if rows.task is not Task.MULTILABEL:
-        shared.nothing(NO_FINDINGS)
+        study.nothing(NO_FINDINGS)
         return
     top = st.container()
-    controls.splits(run)
-    source = shared.source(run, rows, split)
-    statistics = shared.all_findings(run, split).computed()
+    widgets.splits(run)
+    source = study.source(run, rows, split)
+    statistics = study.all_findings(run, split).computed()
     if statistics is None:
         with top:
-            widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
-            html_macros.draw("headline", "Analysing every finding.")
+            widgets.eyebrow(f"Chest X-ray · {run.name}", widgets.chip(run))
+            markup.draw("headline", "Analysing every finding.")
         return
     view = (
         plain_findings_view(source, statistics)
@@ -101,7 +91,7 @@ def draw_all(run: cache.Run) -> None:
         else findings_view(source, statistics, published.published(dataset="chestxray14"))
     )
     with top:
-        widgets.eyebrow(view.eyebrow, controls.chip(run))
+        widgets.eyebrow(view.eyebrow, widgets.chip(run))
         widgets.sentence(view.sentence)
         drafts.bar(run)
         widgets.strip(view.numbers)
@@ -119,7 +109,7 @@ def draw_all(run: cache.Run) -> None:
                         type="tertiary",
                         key=f"clinic.open.{diagram.index}",
                         help="Show this finding alone",
-                        on_click=shared.open_finding,
+                        on_click=study.open_finding,
                         args=(diagram.index,),
                     )
                     widgets.figure(diagram.card, titled=False)
@@ -144,7 +134,7 @@ def draw_all(run: cache.Run) -> None:
         widgets.caption(note)
     widgets.caption(view.caption)
     more = () if state.plain() else _temperatures(run, split, source, order(statistics))
-    shared.export(
+    study.export(
         PageView(
             eyebrow=view.eyebrow,
             banners=(BANNER, source.noise),
@@ -159,14 +149,14 @@ def draw_all(run: cache.Run) -> None:
 
 
 def _temperatures(
-    run: cache.Run, split: str, source: ClinicSource, ranked: tuple[int, ...]
+    run: open_runs.Run, split: str, source: ClinicSource, ranked: tuple[int, ...]
 ) -> tuple[tuple[str, Table], ...]:
     """Fit both temperatures of every finding when asked; return what is shown."""
     widgets.title(
         "A temperature for each finding",
         "fitted on some films, reported on others, ECE before and after",
     )
-    steps = {label: shared.temperature(run, split, label) for label in ranked}
+    steps = {label: study.temperature(run, split, label) for label in ranked}
     chosen = state.choice(FITTED, ["no", "yes"], "no") == "yes"
     if not chosen and not all(step.known for step in steps.values()):
         st.button("Fit temperatures", key="clinic.heat", on_click=_fit)
@@ -177,7 +167,7 @@ def _temperatures(
         return ()
     widgets.second(temperature_summary(temperatures))
     widgets.scores("Temperatures", TEMPERATURE_HEADS, temperature_rows(source, temperatures))
-    caption = temperature_caption(source, shared.fit_parts(run, split))
+    caption = temperature_caption(source, study.fit_parts(run, split))
     table = temperature_table(source, temperatures, caption)
     widgets.save(table, "temperatures", "Temperatures, CSV")
     widgets.caption(caption)
@@ -191,29 +181,29 @@ def _fit() -> None:
 def _chosen() -> None:
     index = st.session_state.get("clinic.choose")
     if index is not None:
-        shared.open_finding(int(index))
+        study.open_finding(int(index))
 
 
-def draw_one(run: cache.Run) -> None:
+def draw_one(run: open_runs.Run) -> None:
     """Draw the view of one finding of the open run."""
-    split = controls.split_of(run)
-    rows = cache.predictions(run, split)
+    split = widgets.split_of(run)
+    rows = open_runs.predictions(run, split)
     if rows.task not in {Task.MULTILABEL, Task.BINARY}:
-        shared.nothing(NO_FINDING)
+        study.nothing(NO_FINDING)
         return
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
-        controls.splits(run)
+        widgets.splits(run)
         index, method, smoother = _draw_choices(rows.task, rows.class_names)
-    parts = shared.fit_parts(run, split) if method != AS_READ else None
-    source = shared.source(run, rows, split, parts, index)
+    parts = study.fit_parts(run, split) if method != AS_READ else None
+    source = study.source(run, rows, split, parts, index)
     name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
     choice = FindingChoice(run, split, index, method, smoother)
     statistics = _statistics(choice, one_of_many=rows.task is Task.MULTILABEL)
     if statistics is None:
         with top:
-            widgets.eyebrow(f"Chest X-ray · {run.name}", controls.chip(run))
-            widgets.sentence(finding.waiting(shared.words().label(name)))
+            widgets.eyebrow(f"Chest X-ray · {run.name}", widgets.chip(run))
+            widgets.sentence(finding.waiting(study.words().label(name)))
         if not state.plain():
             _range()
         _prevalence()
@@ -229,10 +219,10 @@ def _statistics(choice: FindingChoice, *, one_of_many: bool) -> OneFinding | Non
 
     Where it is one of many as read, its verdict is that of All findings: what is left among them.
     """
-    alone = shared.one_finding(choice)
+    alone = study.one_finding(choice)
     if not one_of_many or choice.recalibrated:
         return alone.computed()
-    every = shared.all_findings(choice.run, choice.split)
+    every = study.all_findings(choice.run, choice.split)
     steps: list[Computation[Any]] = [alone, every]
     computed(steps)
     one, all_findings = alone.known, every.known
@@ -249,22 +239,22 @@ def _draw_choices(task: Task, names: tuple[str, ...]) -> tuple[int, str, str]:
     index = 1
     if task is not Task.BINARY:
         options = [str(k) for k in range(len(names))]
-        index = int(state.choice(shared.FINDING, options, "0"))
-        label = shared.words().title
+        index = int(state.choice(study.FINDING, options, "0"))
+        label = study.words().title
         st.selectbox(
             "Finding",
             options,
-            key=f"widget.{shared.FINDING}",
+            key=f"widget.{study.FINDING}",
             format_func=lambda k: label(names[int(k)]),
             on_change=_pick_finding,
             width=280,
         )
     # How the scores are recalibrated: chosen once they are
-    method = state.choice(shared.RECALIBRATE, list(METHODS), AS_READ)
+    method = state.choice(study.RECALIBRATE, list(METHODS), AS_READ)
     if method != AS_READ:
-        method = controls.segments(
+        method = widgets.segments(
             "Scores",
-            shared.RECALIBRATE,
+            study.RECALIBRATE,
             list(METHODS),
             AS_READ,
             METHODS,
@@ -274,7 +264,7 @@ def _draw_choices(task: Task, names: tuple[str, ...]) -> tuple[int, str, str]:
     # What the flexible curve is smoothed by: chosen in the full view
     if state.plain():
         return index, method, state.choice(SMOOTHED, list(SMOOTHERS), SMOOTHER)
-    smoother = controls.segments(
+    smoother = widgets.segments(
         "Curve",
         SMOOTHED,
         list(SMOOTHERS),
@@ -289,12 +279,12 @@ def _draw_choices(task: Task, names: tuple[str, ...]) -> tuple[int, str, str]:
 
 def _pick_finding() -> None:
     """Take over the finding; another one is shown as read at first."""
-    state.pick(shared.FINDING, "0")
+    state.pick(study.FINDING, "0")
     _recalibrate(AS_READ)
 
 
 def _recalibrate(method: str) -> None:
-    name = shared.RECALIBRATE
+    name = study.RECALIBRATE
     st.session_state[f"set.{name}"] = method
     if method == AS_READ:
         st.query_params.pop(name, None)
@@ -328,7 +318,7 @@ def _full(
 ) -> None:
     view = finding.finding_view(source, name, statistics)
     with top:
-        widgets.eyebrow(view.eyebrow, controls.chip(choice.run))
+        widgets.eyebrow(view.eyebrow, widgets.chip(choice.run))
         widgets.sentence(view.sentence)
         drafts.bar(choice.run)
         _badge(view.badge)
@@ -358,7 +348,7 @@ def _full(
         widgets.second(use.hosmer_words(test, statistics.extents))
     widgets.caption(view.caption)
     at = ("At a threshold", at_threshold.table.file)
-    shared.export(
+    study.export(
         PageView(
             eyebrow=view.eyebrow,
             banners=(BANNER, source.noise),
@@ -401,7 +391,7 @@ def _threshold(source: ClinicSource, statistics: OneFinding, choice: FindingChoi
         linked = float(f"{float(st.query_params.get('at', '')):g}")  # as links are written
         percents = sorted({*percents, linked}) if 0.1 <= linked <= 99.9 else percents
     thresholds = [round(step / 100, 8) for step in percents]
-    at = live_slider.chosen("at", percents, THRESHOLD)
+    at = plot.slider_value("at", percents, THRESHOLD)
     with st.container(horizontal=True, vertical_alignment="bottom", key="clinic_at"):
         place, prevalence = st.container(), _prevalence()
     steps = use.threshold_steps(source, statistics, thresholds, prevalence)
@@ -419,12 +409,12 @@ def _threshold(source: ClinicSource, statistics: OneFinding, choice: FindingChoi
         filled={".c-icons.c-films": Filled(values=films, kinds=use.OUTCOMES)},
     )
     with place:
-        live_slider.slider("Threshold", "at", percents, at, THRESHOLD, moved, use.FLAGS)
+        plot.slider("Threshold", "at", percents, at, THRESHOLD, moved, use.FLAGS)
     there_too = "" if prevalence is None else f" in a clinic with {percent(prevalence)}"
     place_of = percents.index(at)
     shown = films[place_of]
     widgets.second(f"Of {count(sum(shown))} films{there_too}:")
-    html_macros.draw("threshold", shown, steps[place_of].counts, use.OUTCOMES)
+    markup.draw("threshold", shown, steps[place_of].counts, use.OUTCOMES)
     classified = partial(
         clinical.classified, statistics.p, statistics.y, at / 100, extents=statistics.extents
     )
@@ -469,13 +459,13 @@ def _cases(choice: FindingChoice, statistics: OneFinding, threshold: float) -> N
         )
         wrong = use.wrong_films(statistics, threshold, missed=chosen == MISSED)
         rows, scores = choice.shown_rows()[wrong].tolist(), statistics.p[wrong].tolist()
-        whole, first = cache.predictions(choice.run, choice.split), row_pictures.SHOWN
+        whole, first = open_runs.predictions(choice.run, choice.split), inference.SHOWN
         names = [whole.row_ids[row] if whole.row_ids else str(row) for row in rows]
         columns = Column("film", "film"), Column("score", "score", "share")
         contents = Table(columns, tuple(zip(names, scores, strict=True)))
-        opened = row_pictures.source(choice.run.id, choice.split) if rows else None
+        opened = inference.rows_source(choice.run.id, choice.split) if rows else None
         captions = [f"{name}, {percent(p)}" for name, p in zip(names[:first], scores, strict=False)]
-        if opened is None or not row_pictures.draw(
+        if opened is None or not inference.draw_rows(
             "clinic.cases.shown", opened, choice.split, whole, rows[:first], captions
         ):
             widgets.table(replace(contents, rows=contents.rows[:CASES]), key="clinic.cases.rows")
@@ -505,7 +495,7 @@ def _prevalence() -> float | None:
 
 
 def _plain(
-    run: cache.Run,
+    run: open_runs.Run,
     source: ClinicSource,
     name: str,
     statistics: OneFinding,
@@ -544,7 +534,7 @@ def _plain(
         code=statistics.audit.verdict.code,
     )
     with top:
-        widgets.eyebrow(view.eyebrow, controls.chip(run))
+        widgets.eyebrow(view.eyebrow, widgets.chip(run))
         widgets.sentence(view.sentence)
         drafts.bar(run)
     left, right = st.columns([6, 5], gap="medium")
@@ -559,7 +549,7 @@ def _plain(
         widgets.figure(view.card)
         widgets.key(KEY)
     widgets.caption(view.caption)
-    shared.export(
+    study.export(
         PageView(
             eyebrow=view.eyebrow,
             banners=(BANNER, source.noise),
@@ -584,7 +574,7 @@ class DroppedTable:
 def subgroups(source: ClinicSource, choice: FindingChoice) -> tuple[tuple[str, Table], ...]:
     """Draw the door for a table and the subgroups by one of its columns; return what is shown."""
     INTAKE.settle(_keep)
-    dates = cache.predictions(choice.run, choice.split).dates
+    dates = open_runs.predictions(choice.run, choice.split).dates
     days = None if dates is None else by_date(dates.take(choice.shown_rows()).of_row)
     timed = "" if dates is None or days is None or len(days.order) < 2 else dates.name
     start = "by date, or " if timed else ""
@@ -623,7 +613,7 @@ def subgroups(source: ClinicSource, choice: FindingChoice) -> tuple[tuple[str, T
         assert matched is not None
         values, description = matched.columns[column], matched.description
         groups = grouping([values[row] for row in choice.shown_rows()])
-    calibrations = shared.subgroups(choice, groups).computed()
+    calibrations = study.subgroups(choice, groups).computed()
     if calibrations is None:
         return ()
     table = use.group_table(source, f"{column}; {description}", calibrations)
@@ -652,7 +642,7 @@ def _keep(reading: FileReading[TextColumns]) -> None:
     st.session_state[TABLE] = DroppedTable(reading.result(), ("", ""))
 
 
-def _matched(run: cache.Run, split: str) -> MatchedTable | None:
+def _matched(run: open_runs.Run, split: str) -> MatchedTable | None:
     """Return what the table says of each row of the split; matched once."""
     dropped: DroppedTable | None = st.session_state.get(TABLE)
     if dropped is None:
@@ -660,7 +650,7 @@ def _matched(run: cache.Run, split: str) -> MatchedTable | None:
     in_order = bool(st.session_state.get(IN_ORDER))
     rows_key = (run.digest(split), str(in_order))
     if dropped.rows_key != rows_key:
-        rows = cache.predictions(run, split)
+        rows = open_runs.predictions(run, split)
         matched = None
         INTAKE.refusals.clear()
         try:

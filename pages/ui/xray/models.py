@@ -21,7 +21,7 @@ from core.library import SAMPLES
 from core.predictions import Task
 from core.screens.train.words import TRAIN
 from pages.ui import state, weights_source, widgets
-from pages.ui.escape import esc
+from pages.ui.markup import esc
 from pages.ui.visitor import open_jobs, open_library
 from pages.ui.weights_source import OpenedWeights
 

@@ -20,9 +20,8 @@ from core.xray import heat, phantom
 from core.xray import picture as drawing
 from core.xray.methods import DEFAULT, METHODS
 from core.xray.picture import DrawnBox, FilmPanel, PictureSheet, Saliency, SaliencyStyle
-from pages.ui import controls, html_macros, inference, state, widgets
+from pages.ui import inference, markup, state, widgets
 from pages.ui.xray import films as xray_films
-from pages.ui.xray import shared
 from pages.ui.xray import study as ask
 from pages.ui.xray.films import FilmEntry, FilmScene, offered
 from pages.ui.xray.study import FilmResult, FilmStudy
@@ -71,7 +70,7 @@ class PagePicture:
 
 def settings(study: FilmStudy) -> SaliencySettings:
     """Draw how heat is drawn; what needs knowledge lies in a popover, and not on plain pages."""
-    look = controls.segments("Show", "picture", list(words.LOOKS), OVERLAY, words.LOOKS)
+    look = widgets.segments("Show", "picture", list(words.LOOKS), OVERLAY, words.LOOKS)
     if state.plain():
         return SaliencySettings(look=look, opacity=OPACITY / 100.0)
     with st.popover("Method", icon=":material/tune:", key="xray.how"):
@@ -108,10 +107,10 @@ def settings(study: FilmStudy) -> SaliencySettings:
             label = "Back to each model’s own" if study.several else "Back to the model’s own"
             st.button(label, key=f"{box}.own", on_click=_take_back, args=(key,))
         labels = {key: known_method.label for key, known_method in METHODS.items()}
-        method = controls.segments("Method", "method", list(METHODS), DEFAULT, labels)
+        method = widgets.segments("Method", "method", list(METHODS), DEFAULT, labels)
         about, layers = METHODS[method], study.main.layers
         widgets.caption(f"{about.plain} {about.source}.")
-        layer = controls.segments(
+        layer = widgets.segments(
             "Layer",
             "layer",
             list(reversed(layers)),
@@ -120,7 +119,7 @@ def settings(study: FilmStudy) -> SaliencySettings:
             "From coarse to fine. Most papers use the last convolutional layer.",
         )
         scales = list(words.SCALES) if about.at_once else [words.OWN]
-        scale = controls.segments("One scale for", "scale", scales, scales[0], words.SCALES)
+        scale = widgets.segments("One scale for", "scale", scales, scales[0], words.SCALES)
         if scale == words.OWN:
             widgets.caveat("Own scale", words.ALONE)
         return SaliencySettings(
@@ -154,14 +153,14 @@ def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
                 width="stretch",
             )
             if scene.saliency is not None:
-                html_macros.draw("scale", heat.STOPS, words.LEGENDS[picture.scale])
+                markup.draw("scale", heat.STOPS, words.LEGENDS[picture.scale])
                 if not state.plain():
                     widgets.caption(
                         words.provenance(shown.method, shown.layer, scene.saliency.top, shown.frame)
                     )
             elif picture.why_not:  # what is hidden or slow can be asked for
                 with st.container(key=f"xray.hidden.{shown.model.id}"):
-                    html_macros.draw("hidden", picture.why_not)
+                    markup.draw("hidden", picture.why_not)
                     if picture.offer is not None:
                         label, key = picture.offer
                         st.button(label, key=f"{key}.button", on_click=_take_up, args=(key,))
@@ -169,7 +168,7 @@ def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
     film, name = study.film, study.name
     could = {views.spelled(finding) for finding in phantom.FINDINGS}
     if film.synthetic and views.spelled(name) in could and not _marks(film, name):
-        widgets.second(words.no_lesion(study.name, list(study.film.boxes), shared.words()))
+        widgets.second(words.no_lesion(study.name, list(study.film.boxes), ask.words()))
     beside = words.beside(
         [picture.scale for picture in pictures if picture.scene.saliency is not None]
     )

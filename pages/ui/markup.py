@@ -1,6 +1,24 @@
-"""The one escape function for strings that users and files control."""
+"""HTML of the pages: macros of one template, and the escape of what users and files control."""
 
 import re
+from pathlib import Path
+
+import streamlit as st
+
+from core.screens.kit.text import templates
+
+PIECES = templates(Path(__file__).parent / "templates").get_template("pieces.html").module
+
+
+def draw(piece: str, *values: object) -> None:
+    """Draw a piece: the macro of that name, of these values."""
+    st.html(text(piece, *values))
+
+
+def text(piece: str, *values: object) -> str:
+    """Return the HTML of a piece."""
+    return str(getattr(PIECES, piece)(*values))
+
 
 _SPECIAL = re.compile(r"[!-/:-@\[-`{-~]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")

@@ -11,12 +11,13 @@ from core.errors import AuditError, Refused
 from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.result import Inspection, ReadResult
 from core.screens.kit.words import with_row_noun
-from pages.ui import cache, session, state, visitor, widgets
-from pages.ui.escape import esc
+from pages.ui import open_runs, session, state, visitor, widgets
 from pages.ui.intake import FileReading, Intake, SealedFile
+from pages.ui.markup import esc
 
 if TYPE_CHECKING:
     from core.readers.tables.votes import VoteFile
+
 
 INTAKE: Final = Intake["FileReading[VoteFile]"]("votes")
 ASKED: Final = "votes.asked"  # in the session: votes whose classes may come in two orders
@@ -41,7 +42,7 @@ class AskedOrder:
     orders: Mapping[str, float]
 
 
-def draw(run: cache.Run, split: str) -> None:
+def draw(run: open_runs.Run, split: str) -> None:
     """Draw the drop zone, what is being read, what is asked, and why a file was refused.
 
     Nothing where no files are taken.
@@ -91,7 +92,7 @@ def draw(run: cache.Run, split: str) -> None:
         )
 
 
-def settle(run: cache.Run, split: str) -> None:
+def settle(run: open_runs.Run, split: str) -> None:
     """Bring votes that were read to the rows of the run, and open it with them."""
     classes = st.session_state.get("votes.classes") or None
     INTAKE.settle(lambda reading: _attach(run, split, reading.result(), classes))
@@ -104,12 +105,12 @@ def _take(file: SealedFile) -> None:
     INTAKE.start(FileReading.of(sandbox.read_votes, file))
 
 
-def _attach(run: cache.Run, split: str, file: "VoteFile", classes: str | None) -> None:
+def _attach(run: open_runs.Run, split: str, file: "VoteFile", classes: str | None) -> None:
     from core.readers.tables.votes import UndecidedVotes, VoteChoice, attach_votes
 
     columns = st.session_state.get("votes.columns") or None
     in_order = bool(st.session_state.get("votes.in_order"))
-    splits = {name: cache.predictions(run, name) for name in run.splits}
+    splits = {name: open_runs.predictions(run, name) for name in run.splits}
     try:
         matched = attach_votes(splits, split, file, VoteChoice(columns, classes, in_order))
     except UndecidedVotes as question:
@@ -128,6 +129,8 @@ def _attach(run: cache.Run, split: str, file: "VoteFile", classes: str | None) -
         digest(run.file_digest, file.digest),
     )
     st.session_state.pop(ASKED, None)
-    state.open_run(cache.find(session.add_draft(f"{run.name}, with votes", file.name, result).id))
+    state.open_run(
+        open_runs.find(session.add_draft(f"{run.name}, with votes", file.name, result).id)
+    )
     state.say("Votes matched. This is a draft: keep it to have it in your runs.")
     st.rerun()

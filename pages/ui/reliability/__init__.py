@@ -1,1 +1,0 @@
-"""The Reliability page."""
