@@ -17,7 +17,7 @@ from core.losses.bins import AdaFocalRule, replay
 from core.process_identity import identity
 from core.training.config import from_json
 from core.training.folder import Epoch, JobFolder
-from pages.ui.gamma import state as cache_gamma
+from pages.ui.gamma import state as gamma_state
 from tests.core.library.builders import (
     answers,
     keep_history,
@@ -247,11 +247,11 @@ def test_a_queued_job_is_not_live(library, queued):
 def test_events_are_read_again_only_when_they_have_grown(library, running):
     folder, job = running
     write_epochs(folder, 0, 3)
-    source = cache_gamma.HistorySource(job, "a job", "live")
-    first = cache_gamma.written(source)
-    assert cache_gamma.written(source).grid is first.grid
+    source = gamma_state.HistorySource(job, "a job", "live")
+    first = gamma_state.written(source)
+    assert gamma_state.written(source).grid is first.grid
     write_epochs(folder, 3, 4)
-    assert cache_gamma.written(source).grid.n_updates == 4
+    assert gamma_state.written(source).grid.n_updates == 4
 
 
 @pytest.fixture
