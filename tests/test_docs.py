@@ -16,8 +16,7 @@ from core.codes import NoticeCode, RefusalCode
 from core.metrics import METRICS
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import InterpretedFile, read_source
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import choose_split
+from core.readers.predictions.result import ReadOptions, choose_split
 from tests import docs
 
 ROOT = Path(__file__).parents[1]

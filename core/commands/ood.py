@@ -163,7 +163,7 @@ def _read(
     Refused
         What the readers refuse; it names no option that this verb does not have.
     """
-    from core.readers.predictions.options import ReadOptions
+    from core.readers.predictions.result import ReadOptions
 
     need_file(path, or_folder=True)
     if labels is not None:

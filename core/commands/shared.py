@@ -292,7 +292,7 @@ def read_options(arguments: argparse.Namespace, recipe: Json | None = None) -> t
     UsageError
         FILE: it, its labels or a table is not there, or cannot be opened. SETTING: of an option.
     """
-    from core.readers.predictions.options import ReadOptions
+    from core.readers.predictions.result import ReadOptions
 
     need_file(arguments.file, or_folder=True)
     if arguments.labels is not None:

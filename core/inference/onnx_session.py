@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from core.readers.formats.contents import FileBytes
-from core.readers.formats.safetensors_file import open_safetensors
 from core.readers.sandbox.limits import drop_privileges, limit_resources, open_no_more
+from core.readers.weights.named_tensors import open_safetensors
 from core.readers.weights.onnx_file import MODEL
 
 CPU_S: Final = 10**7  # who waits for a batch ends what hangs

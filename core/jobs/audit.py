@@ -15,7 +15,7 @@ from core.configs import AuditConfig
 from core.errors import UsageError
 from core.fields import Field, JsonObject, is_path
 from core.jobs.records import SlurmRequest
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.tables.votes import VoteChoice
 from core.training.config import MAX_NAME
 from core.training.folder import JobFolder

@@ -48,8 +48,7 @@ from core.predictions import (
     Votes,
     Weights,
 )
-from core.readers.formats.safetensors_file import named, write_safetensors
-from core.readers.weights.named_tensors import TensorInfo
+from core.readers.weights.named_tensors import TensorInfo, named, write_safetensors
 
 MANIFEST = "manifest.json"
 ARRAYS = "predictions"  # the folder that holds them

@@ -10,8 +10,7 @@ from typing import Annotated, Final, TypedDict
 from core import codec
 from core.errors import LibraryError, Notice, UsageError
 from core.fields import Field, JsonObject, is_text
-from core.metrics.records import Audit
-from core.metrics.verdict_codes import VerdictCode
+from core.metrics.records import Audit, VerdictCode
 from core.predictions import ScoreKind, Task
 
 SCHEMA_VERSION = 7

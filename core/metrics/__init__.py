@@ -3,14 +3,18 @@
 from core.metrics import binning, top_label
 from core.metrics.classwise import classwise_ece
 from core.metrics.clinical.curve import e50, e90, emax, ici
-from core.metrics.clinical.fit import citl, intercept, slope
-from core.metrics.clinical.scores import brier_event, brier_skill, spiegelhalter_z
-from core.metrics.lipschitz import pgap, smce
+from core.metrics.clinical.fit import (
+    brier_event,
+    brier_skill,
+    citl,
+    intercept,
+    slope,
+    spiegelhalter_z,
+)
 from core.metrics.proper import brier, nll
-from core.metrics.ranking import auprc, auroc
+from core.metrics.ranking import auprc, aurc, auroc
 from core.metrics.records import Metric
-from core.metrics.selective import aurc
-from core.metrics.smooth import smece
+from core.metrics.smooth import pgap, smce, smece
 from core.metrics.top_label import Binned
 
 __all__ = ["METRICS"]

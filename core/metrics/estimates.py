@@ -9,9 +9,8 @@ import numpy as np
 from core import defaults
 from core.arrays import Bool, Float, Int
 from core.configs import BinRule
-from core.metrics import METRICS, binning, few_errors, top_label
-from core.metrics.class_sums import AnswersOfRows, ClassSums
-from core.metrics.classwise import ClassCells, class_bins, redrawn_ece
+from core.metrics import METRICS, binning, proper, top_label
+from core.metrics.classwise import AnswersOfRows, ClassCells, ClassSums, class_bins, redrawn_ece
 from core.metrics.design_effect import degrees_of_freedom, design_effect, of_rows
 from core.metrics.grouped import GroupCells, effective_mean, effective_rows, mean_draws, row_signs
 from core.metrics.intervals import (
@@ -28,14 +27,12 @@ from core.metrics.intervals import (
     units,
     wilson,
 )
-from core.metrics.lipschitz import pgap, pgap_draws, smce, smce_draws, to_nodes
 from core.metrics.null_test import Null
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.ranking import auprc, auroc, auroc_error
+from core.metrics.ranking import area, auprc, aurc, auroc, auroc_error
 from core.metrics.records import FLOOR_LEVELS, BinTable, Floor, Gap, GroupSummary, Score, Setting
 from core.metrics.resampled import resampled_counts
-from core.metrics.selective import area, aurc
-from core.metrics.smooth import smece, smece_draws
+from core.metrics.smooth import pgap, pgap_draws, smce, smce_draws, smece, smece_draws, to_nodes
 from core.predictions import Predictions, SamplingDesign
 
 BASIC = "basic bootstrap, lowered by the noise floor"
@@ -324,7 +321,7 @@ def effective_n_setting(ranked: SortedOutcomes, effective_n: float) -> dict[str,
 
 def row_mean(
     metric: str,
-    losses: few_errors.Losses,
+    losses: proper.Losses,
     *,
     level: float,
     draws: tuple[int, int, int],
@@ -338,7 +335,7 @@ def row_mean(
     if units(values.size, extents).count < 2:
         reason = ONE_ROW if extents.groups is None else ONE_GROUP
     else:
-        bound = few_errors.upper_end(losses, extents, level)
+        bound = proper.upper_end(losses, extents, level)
         reason = "" if np.isfinite(bound) else UNBOUNDED
     if reason:
         return Score(metric, value, None, None, level, values.size, settings, reason)
@@ -391,7 +388,7 @@ def risk(ranked: SortedOutcomes, *, level: float, n_resamples: int, seed: int) -
         return Score("aurc", value, None, None, level, ranked.n, without_interval, ONE_GROUP)
     low, high = percentile(draws, level)
     extents = SamplingDesign(ranked.groups, ranked.weights)
-    high = max(high, few_errors.upper_end(few_errors.risk_losses(ranked), extents, level))
+    high = max(high, proper.upper_end(proper.risk_losses(ranked), extents, level))
     settings: dict[str, Setting] = {
         "of": "top_label",
         "interval": FEW_ERRORS,

@@ -1,8 +1,9 @@
-"""Intervals, resamples and the noise floor; numpy only.
+"""Intervals, resamples and the noise floor; numpy, and scipy for exact tails of the binomial.
 
 Resamples are drawn once for a target and read by every binned metric. The sorted rows are cut at
 the union of all edges a slider can ask for (both rules, 5 to 50 bins); rows between two cuts are
 exchangeable for every such binning, so a resample is the number of rows and hits in each cell.
+Counts of exact tails need not be whole: rows divided by a design effect are not.
 """
 
 import math
@@ -17,10 +18,46 @@ import numpy.typing as npt
 from core.arrays import Counts, Float, Int, row_chunks
 from core.defaults import N_BINS_MAX, N_BINS_MIN
 from core.metrics.binning import CUTS, BinSums, sums
-from core.metrics.exact import exact_interval
 from core.metrics.grouped import effective_mean
 from core.metrics.ranked import SortedOutcomes
 from core.predictions import SamplingDesign
+
+
+def at_least(k: Counts, n: Counts, p: Float) -> Float:
+    """Return the chance of k or more successes in n trials of probability p."""
+    from scipy.special import betainc  # a tenth of a second, which readers do not pay
+
+    k, n = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    inside = (k > 0.0) & (k <= n)
+    tail = betainc(np.where(inside, k, 1.0), np.where(inside, n - k, 0.0) + 1.0, p)
+    return np.where(k <= 0.0, 1.0, np.where(k > n, 0.0, tail))
+
+
+def binomial_test(k: Counts, n: Counts, p: Float) -> Float:
+    """Return the two-sided p-value of k successes in n trials: twice the smaller tail.
+
+    Where the trials have different probabilities of mean p it is too large rather than too
+    small, beyond one success from the mean (Hoeffding 1956).
+    """
+    upper = at_least(k, n, p)
+    lower = at_least(np.subtract(n, k, dtype=np.float64), n, 1.0 - p)
+    return np.asarray(np.minimum(1.0, 2.0 * np.minimum(lower, upper)))
+
+
+def exact_interval(k: Counts, n: Counts, level: float) -> tuple[Float, Float]:
+    """Return the interval of Clopper and Pearson 1934 of k successes in n trials.
+
+    0 to 1 where there are no trials.
+    """
+    from scipy.special import betaincinv
+
+    k, n = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    tail = (1.0 - level) / 2.0
+    some, more = k > 0.0, n - k > 0.0
+    low = betaincinv(np.where(some, k, 1.0), n - k + 1.0, tail)
+    high = betaincinv(k + 1.0, np.where(more, n - k, 1.0), 1.0 - tail)
+    return np.where(some, low, 0.0), np.where(more, high, 1.0)
+
 
 RANK_CELLS = 200  # cells in which rows are resampled for the area under risk and coverage
 MEAN_CELLS = 200  # groups in which rows are resampled for a mean

@@ -9,8 +9,19 @@ import numpy as np
 from core.codes import NoticeCode
 from core.defaults import FALSE_ALARMS
 from core.metrics.null_test import holm
-from core.metrics.records import BinTable, Floor, Gap, Score, Setting, TargetAudit, Verdict
-from core.metrics.verdict_codes import BEYOND_CHANCE, DETECTED, VerdictCode, VerdictSubject
+from core.metrics.records import (
+    BEYOND_CHANCE,
+    DETECTED,
+    BinTable,
+    Floor,
+    Gap,
+    Score,
+    Setting,
+    TargetAudit,
+    Verdict,
+    VerdictCode,
+    VerdictSubject,
+)
 
 BOUNDS = "mean of the labels' bounds (conservative)"
 SIGNED = ("citl", "slope", "intercept", "spiegelhalter_z")  # of which no mean is taken

@@ -30,12 +30,11 @@ from core.defaults import (
     SMALL_SLOPE,
 )
 from core.metrics.binning import BinSums, equal_mass_cuts
-from core.metrics.class_sums import FAR, ClassSums
+from core.metrics.classwise import FAR, ClassSums
 from core.metrics.clinical.fit import recalibrated
 from core.metrics.intervals import Resamples, units
-from core.metrics.records import ClassCell, Score
+from core.metrics.records import ClassCell, Score, Statistic
 from core.metrics.top_label import weighted_gap
-from core.metrics.verdict_codes import Statistic
 from core.predictions import SamplingDesign
 
 LOGIT_CLIP = 1e-9

@@ -17,23 +17,29 @@ from core.configs import AuditConfig, BinRule
 from core.defaults import FALSE_ALARMS, HEAVY_CELLS, N_BINS_MIN, N_RESAMPLES_HEAVY, S99
 from core.errors import UsageError
 from core.metrics import METRICS, estimates, macro
-from core.metrics.class_sums import AnswersOfRows, ClassSums, answer_sums, class_sums
-from core.metrics.classwise import class_bins
+from core.metrics.classwise import AnswersOfRows, ClassSums, answer_sums, class_bins, class_sums
 from core.metrics.clinical.curve import ERRORS
 from core.metrics.clinical.estimates import SCORES, clinical_scores, curve_estimates
 from core.metrics.estimates import Estimate, PreparedTarget
-from core.metrics.exact import exact_interval
-from core.metrics.few_errors import brier_losses, nll_losses
 from core.metrics.group_resamples import resamples_of
 from core.metrics.grouped import summary_of, weight_summary
+from core.metrics.intervals import exact_interval
 from core.metrics.notices import extent_notices, infinite_rows, nll_reason, notices
 from core.metrics.null_test import Null, NullTest, Zone
-from core.metrics.proper import brier, nll, nll_rows
+from core.metrics.proper import brier, brier_losses, nll, nll_losses, nll_rows
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.records import Audit, ClassRow, Gap, MixedEnd, Score, Setting, TargetAudit
+from core.metrics.records import (
+    Audit,
+    ClassRow,
+    Gap,
+    MixedEnd,
+    Score,
+    Setting,
+    Statistic,
+    TargetAudit,
+)
 from core.metrics.top_label import answers
 from core.metrics.verdict import costly_class_sentence, mixed_ends, verdict
-from core.metrics.verdict_codes import Statistic
 from core.predictions import Outcomes, Predictions, Task
 
 T = TypeVar("T")

@@ -10,6 +10,9 @@ from core.arrays import Bool, Float
 from core.defaults import FALSE_ALARMS, LOW_POWER, MATERIAL_ODDS, N_BINS_MAX, SOUND_POWER
 from core.metrics.null_test import NullTest
 from core.metrics.records import (
+    BEYOND_CHANCE,
+    TOO_HIGH,
+    TOO_LOW,
     BinTable,
     ClassCell,
     CostlyClass,
@@ -17,19 +20,14 @@ from core.metrics.records import (
     Floor,
     Gap,
     MixedEnd,
-    Score,
-    Verdict,
-    falls,
-)
-from core.metrics.verdict_codes import (
-    BEYOND_CHANCE,
-    TOO_HIGH,
-    TOO_LOW,
     MixedReading,
     Part,
+    Score,
     Statistic,
+    Verdict,
     VerdictCode,
     VerdictSubject,
+    falls,
 )
 
 TESTED = "mean gap, slope, ECE and cumulative differences"

@@ -10,10 +10,11 @@ from core.arrays import Counts, Float, ascending
 from core.defaults import LEVEL, N_RESAMPLES, N_RESAMPLES_HEAVY, SEED
 from core.metrics.design_effect import of_rows
 from core.metrics.estimates import discrimination
-from core.metrics.exact import at_least, exact_interval
 from core.metrics.grouped import HEAVY_DRAWS, sum_variance
 from core.metrics.intervals import (
     HALVINGS,
+    at_least,
+    exact_interval,
     logit_interval,
     newcombe,
     percentile,

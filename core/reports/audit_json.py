@@ -11,9 +11,8 @@ from core.errors import Notice, UsageError
 from core.metrics import METRICS
 from core.metrics.human import HumanAudit
 from core.metrics.macro import ChanceAmong, corrected_verdicts
-from core.metrics.records import Audit, BinTable, Floor, Gap, Score, TargetAudit, Verdict
+from core.metrics.records import Audit, BinTable, Floor, Gap, Score, Statistic, TargetAudit, Verdict
 from core.metrics.verdict import SETTLED
-from core.metrics.verdict_codes import Statistic
 from core.screens.reliability.human import agreement_words
 
 Json = dict[str, Any]  # Any: plain JSON values

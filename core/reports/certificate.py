@@ -15,7 +15,7 @@ from core.codes import NoticeCode
 from core.configs import AuditConfig
 from core.errors import Refused, UsageError
 from core.predictions import DIGEST_MORE, Task
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.reports.document import Edition
 from core.reports.report_json import (
     CERTIFICATE,

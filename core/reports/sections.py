@@ -9,9 +9,9 @@ from core.codes import NoticeCode
 from core.metrics.clinical import bands
 from core.metrics.comparison import compare
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.selective import risk_coverage
+from core.metrics.ranking import risk_coverage
+from core.metrics.records import DETECTED
 from core.metrics.top_label import answers
-from core.metrics.verdict_codes import DETECTED
 from core.predictions import Task
 from core.reports.document import (
     Chapter,

@@ -9,8 +9,7 @@ from core.jobs.audit import STAGES
 from core.jobs.records import LOCAL, Job, JobState
 from core.library.index import DamagedRun, RunRow
 from core.library.manifest import Summary
-from core.metrics.records import TargetAudit
-from core.metrics.verdict_codes import DETECTED, VerdictCode
+from core.metrics.records import DETECTED, TargetAudit, VerdictCode
 from core.screens.kit.labels import label_verdicts
 from core.screens.kit.numbers import MISSING, count, duration, in_hundred, memory, points, span
 from core.screens.kit.records import Phrase, Sentence, Tile

@@ -8,8 +8,7 @@ import streamlit as st
 
 from core.arrays import digest
 from core.errors import AuditError, Refused
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import Inspection, ReadResult
+from core.readers.predictions.result import Inspection, ReadOptions, ReadResult
 from core.screens.kit.words import with_row_noun
 from pages.ui import open_runs, session, state, visitor, widgets
 from pages.ui.intake import FileReading, Intake, SealedFile

@@ -17,8 +17,7 @@ import streamlit as st
 from core import defaults
 from core.errors import AuditError, LostWorker, sentence
 from core.predictions import ScoreKind
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import Inspection
+from core.readers.predictions.result import Inspection, ReadOptions
 from core.training.submission import IMPORT
 from pages.ui import frame, server, session, state, visitor, widgets
 from pages.ui.markup import esc

@@ -13,8 +13,8 @@ from core import defaults
 from core.arrays import Float
 from core.configs import BinRule
 from core.metrics.estimates import PreparedTarget
+from core.metrics.ranking import risk_coverage
 from core.metrics.records import Audit, BinTable, TargetAudit
-from core.metrics.selective import risk_coverage
 from core.predictions import Task
 from core.screens.kit import cards
 from core.screens.kit.diagram import has_log_odds

@@ -18,7 +18,7 @@ import numpy as np
 
 from core.jobs.audit import AuditSpec
 from core.predictions import ScoreKind
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.training.folder import JobFolder
 
 ROOT = Path(__file__).parents[2]

@@ -23,8 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from playwright.sync_api import Page, sync_playwright
 
-from core.readers.formats.safetensors_file import write_safetensors
-from core.readers.weights.named_tensors import TensorInfo
+from core.readers.weights.named_tensors import TensorInfo, write_safetensors
 from core.training.submission import IMPORT
 from tests.benchmarks.bench_pages import Memory, watched
 from tests.benchmarks.peers.data import Data, make_logits, shape_of

@@ -10,7 +10,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
 
 from core.configs import AuditConfig, BinRule
 from core.metrics import suite
-from core.metrics.selective import risk_coverage
+from core.metrics.ranking import risk_coverage
 from core.screens.reliability.view import Subject, reliability_view
 from tests.benchmarks.peers.data import SIZES, Data, make_logits
 from tests.benchmarks.peers.worker import Cost, cost_of

@@ -10,8 +10,7 @@ import subprocess
 import numpy as np
 
 from core.arrays import Bool, Float
-from core.metrics.clinical.loess import SMOOTHERS
-from core.metrics.clinical.lowess import ClaimCells
+from core.metrics.clinical.curve import SMOOTHERS, ClaimCells
 from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes
 

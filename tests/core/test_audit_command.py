@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 from core.__main__ import main
 from core.metrics import METRICS, clinical
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import read as sandbox
 
 ROOT = Path(__file__).parents[2]

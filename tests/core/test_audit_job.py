@@ -19,7 +19,7 @@ from core.jobs.records import SlurmRequest
 from core.jobs.slurm.launcher import fitted
 from core.library import Library
 from core.predictions import ScoreKind
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import read as sandbox
 from core.readers.tables.votes import VoteChoice
 from core.training.config import TrainConfig

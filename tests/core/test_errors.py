@@ -16,7 +16,7 @@ from core.commands import shared
 from core.disk import open_file
 from core.errors import LostWorker, Notice, Refused, UsageError, about, lacking, sentence
 from core.jobs.log import NAME, Follower, tail
-from core.readers.predictions.options import undecided
+from core.readers.predictions.result import undecided
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from core import arrays
 from core.__main__ import main
 from core.arrays import file_map_of
 from core.readers.formats.contents import FileBytes
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import read as sandbox
 from core.readers.sandbox import wire
 from core.readers.sandbox.readers import PREDICTIONS

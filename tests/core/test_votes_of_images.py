@@ -15,7 +15,7 @@ from core.metrics.human import human_audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import read_source
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.tables.votes import UndecidedVotes, VoteChoice, attach_votes, read_votes_file
 from core.studies.human import human_study
 from core.studies.posthoc import cut

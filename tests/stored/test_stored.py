@@ -15,7 +15,7 @@ from core.calibrators.stored import from_json, to_json
 from core.histories import COLUMNS, LATER
 from core.jobs.local import LocalJobs
 from core.library import SAMPLES, Library
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox.read import read
 from core.reports import build, certificate
 from pages.ui import session

@@ -14,8 +14,13 @@ from core.metrics.clinical.decisions import (
     net_benefit,
     shifted,
 )
-from core.metrics.clinical.fit import Recalibration, recalibration
-from core.metrics.clinical.scores import HosmerLemeshow, hosmer_lemeshow, spiegelhalter
+from core.metrics.clinical.fit import (
+    HosmerLemeshow,
+    Recalibration,
+    hosmer_lemeshow,
+    recalibration,
+    spiegelhalter,
+)
 
 __all__ = [
     "Bands",

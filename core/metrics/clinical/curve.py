@@ -1,20 +1,239 @@
-"""Moderate calibration: the flexible curve with its band, and ICI, E50, E90, Emax; numpy only."""
+"""Moderate calibration: the flexible curve with its band, and ICI, E50, E90, Emax; numpy only.
+
+lowess (Cleveland 1979, without robust iterations): at each claim the nearest two thirds of the
+rows, weighted by the tricube of their distance over that of the farthest, are fitted by a line,
+whose value there is the smoothed share. Rows with equal claims always go together, so the order of
+the rows matters nowhere. loess (Cleveland and Devlin 1988): the nearest three quarters, and a
+parabola. R interpolates between the vertices of a k-d tree unless given `surface = "direct"`; here
+every cell is fitted itself.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
-from core.arrays import Bool, Float, Int, sigmoid
+from core.arrays import Bool, Counts, Float, Int, sigmoid
 from core.defaults import LEVEL, SMOOTHER
-from core.metrics.clinical.loess import SMOOTHERS
-from core.metrics.clinical.lowess import ClaimCells, Lowess
+from core.metrics.binning import equal_mass_cuts, equal_width_cuts, sums
 from core.metrics.grouped import effective_mean
 from core.metrics.intervals import quantile, wilson
 from core.metrics.ranked import SortedOutcomes, interpolated, running_sum
 from core.metrics.records import Setting
 from core.predictions import INDEPENDENT, Outcomes, SamplingDesign
+
+FRAC: Final = 2.0 / 3.0  # of the rows in each local fit, as in Harrell's val.prob
+EXACT: Final = 2_000  # distinct claims up to which each is a node of its own
+NODES: Final = 500  # of equal width, and as many of equal count, beyond that
+LEAST_SPREAD: Final = 1e-12  # of claims in a local fit; less is as good as none
+
+
+@dataclass(frozen=True)
+class ClaimCells:
+    """Rows with one claim, or with neighbouring ones.
+
+    Attributes
+    ----------
+    claim : (C,) float64
+        Their mean claim, ascending.
+    rows, events : (C,) int64
+        How many rows, at least 1, and how many came true; with weights float64.
+    exact : bool
+        Whether every distinct claim is a cell of its own.
+    """
+
+    claim: Float
+    rows: Counts
+    events: Counts
+    exact: bool
+
+    @classmethod
+    def of(cls, ranked: SortedOutcomes, *, exact: int = EXACT, nodes: int = NODES) -> Self:
+        """Return the distinct claims, or about `nodes` to twice as many cells of neighbours."""
+        cuts, own = ranked.cuts, len(ranked.cuts) - 1 <= exact
+        if not own:
+            width, mass = equal_width_cuts(ranked, nodes), equal_mass_cuts(ranked, nodes)
+            cuts = np.unique(np.concatenate([width, mass]))
+        return cls.between(ranked, cuts, exact=own)
+
+    @classmethod
+    def between(cls, ranked: SortedOutcomes, cuts: Int, *, exact: bool = False) -> Self:
+        """Return the rows between ascending ranks, each a cell."""
+        own = sums(ranked, cuts)
+        ends = ranked.confidence[cuts[:-1]], ranked.confidence[cuts[1:] - 1]
+        claim = np.clip(own.confidence / own.count, *ends)  # a running sum rounds
+        return cls(claim, own.count, own.hits, exact)
+
+
+@dataclass(frozen=True)
+class Lowess:
+    """The local fits at every cell; linear in the events.
+
+    Attributes
+    ----------
+    cells : ClaimCells
+        The rows.
+    """
+
+    cells: ClaimCells
+    name: ClassVar[str] = "lowess"
+    fraction: ClassVar[float] = FRAC
+    degree: ClassVar[int] = 1
+
+    @cached_property
+    def kernels(self) -> tuple[Float, Float, Float]:
+        """Tricube weight of each cell (last) in each fit, times distance to 0, 1, 2, (C, C)."""
+        claim = self.cells.claim
+        reach = reaches(claim, self.cells.rows, self.fraction)[:, None]
+        away = claim[None, :] - claim[:, None]
+        # where the nearest rows have one claim, the reach is 0 and these alone count
+        share = np.divide(
+            np.minimum(np.abs(away), reach), reach, out=1.0 * (away != 0), where=reach > 0
+        )
+        weight = (1.0 - share**3) ** 3
+        return weight, weight * away, weight * away**2
+
+    def fit(self, rows: Counts, events: Counts) -> Float:
+        """Return the smoothed share at every cell, (..., C), unclipped.
+
+        Parameters
+        ----------
+        rows, events : (..., C) arrays
+            Rows and events of each cell, those of the cells or of resamples of them, which keep
+            the reach of the fits; 0 comes back where no row has weight.
+        """
+        flat, slope, square = self.kernels
+        rows, events = (
+            rows.astype(np.float64),
+            events.astype(np.float64),
+        )  # integers multiply slowly
+        total = rows @ flat.T
+        mass = np.where(total > 0.0, total, 1.0)
+        mean, share = (rows @ slope.T) / mass, (events @ flat.T) / mass
+        spread = np.maximum((rows @ square.T) / mass - mean**2, LEAST_SPREAD)
+        together = (events @ slope.T) / mass - mean * share
+        return np.asarray(share - mean * together / spread)
+
+    @cached_property
+    def weights(self) -> Float:
+        """Weight of each cell's share of events in each fitted value, (C, C); rows sum to one."""
+        flat, slope, square = self.kernels
+        rows = self.cells.rows
+        mass = (flat @ rows)[:, None]
+        mean = (slope @ rows)[:, None] / mass
+        spread = np.maximum((square @ rows)[:, None] / mass - mean**2, LEAST_SPREAD)
+        return np.asarray(rows / mass * (flat - mean * (slope - mean * flat) / spread))
+
+    @cached_property
+    def shares(self) -> Float:
+        """The smoothed share at every cell, (C,) in [0, 1]."""
+        return np.clip(self.fit(self.cells.rows, self.cells.events), 0.0, 1.0)
+
+
+def reaches(claim: Float, rows: Counts, frac: float = FRAC) -> Float:
+    """Return the distance of each claim to the farthest of its nearest rows, (C,).
+
+    Parameters
+    ----------
+    claim : (C,) float64
+        Ascending.
+    rows : (C,) int64, or float64 with weights
+        Rows of each.
+    frac : float
+        Of all rows; at least two are near.
+    """
+    before = np.concatenate([[0], np.cumsum(rows)])
+    total = before[-1]
+    near = min(max(int(frac * total + 1e-10), 2), total)
+    last = np.searchsorted(before, before[:-1] + near * (1.0 - 1e-12)) - 1  # of the rows from each
+    starts = int(np.searchsorted(last, claim.size))
+    low, high = claim[:starts], claim[last[:starts]]
+    after = np.searchsorted(low + high, 2.0 * claim, side="left")
+
+    def reach(start: Int) -> Float:
+        at = np.clip(start, 0, starts - 1)
+        return np.asarray(np.maximum(claim - low[at], high[at] - claim))
+
+    return np.minimum(reach(after), reach(after - 1))
+
+
+SPAN: Final = 0.75  # of the rows in each local fit, as in Austin and Steyerberg 2019
+LEAST_BEND: Final = 1e-8  # of a parabola apart from its line; less has no three distinct claims
+
+
+class _Basis(NamedTuple):
+    """Moments of the claims around each fit, and the parabola orthogonal to 1 and to the line.
+
+    Its value at a distance u is (u - mean)² - lean (u - mean) - spread; `at` is that at u = 0 over
+    its mean square, 0 where the claims bear no parabola.
+    """
+
+    mass: Float
+    mean: Float
+    spread: Float
+    lean: Float
+    at: Float
+
+
+@dataclass(frozen=True)
+class Loess(Lowess):
+    """The local parabolas at every cell; linear in the events.
+
+    Fewer than three distinct claims with weight are fitted by a line, one by its share.
+    """
+
+    name: ClassVar[str] = "loess"
+    fraction: ClassVar[float] = SPAN
+    degree: ClassVar[int] = 2
+
+    @cached_property
+    def higher(self) -> tuple[Float, Float]:
+        """Tricube weight of each cell (last) in each fit, times distance to 3 and 4, (C, C)."""
+        claim, square = self.cells.claim, self.kernels[2]
+        away = claim[None, :] - claim[:, None]
+        return square * away, square * away**2
+
+    def fit(self, rows: Float | Int, events: Float | Int) -> Float:
+        """Return the smoothed share at every cell, (..., C), unclipped; see `Lowess.fit`."""
+        events = events.astype(np.float64)
+        basis = self._basis(rows)
+        flat, slope, square = ((events @ part.T) / basis.mass for part in self.kernels)
+        mean, lean = basis.mean, basis.lean
+        together = slope - mean * flat
+        bend = square - 2.0 * mean * slope + mean**2 * flat - lean * together - basis.spread * flat
+        return np.asarray(flat - mean * together / basis.spread + basis.at * bend)
+
+    @cached_property
+    def weights(self) -> Float:
+        """Weight of each cell's share of events in each fitted value, (C, C); rows sum to one."""
+        rows = self.cells.rows
+        mass, mean, spread, lean, at = (part[:, None] for part in self._basis(rows))
+        flat, slope, square = self.kernels
+        together = slope - mean * flat
+        bend = square - 2.0 * mean * slope + mean**2 * flat - lean * together - spread * flat
+        return np.asarray(rows / mass * (flat - mean * together / spread + at * bend))
+
+    def _basis(self, rows: Float | Int) -> _Basis:
+        parts = (*self.kernels, *self.higher)
+        rows = rows.astype(np.float64)
+        sums = [rows @ part.T for part in parts]
+        mass = np.where(sums[0] > 0.0, sums[0], 1.0)
+        mean, second, third, fourth = (part / mass for part in sums[1:])
+        spread = np.maximum(second - mean**2, LEAST_SPREAD)
+        skew = third - 3.0 * mean * second + 2.0 * mean**3
+        heavy = fourth - 4.0 * mean * third + 6.0 * mean**2 * second - 3.0 * mean**4
+        lean = skew / spread
+        bend = heavy - lean * skew - spread**2  # mean square of the parabola
+        holds = (bend > LEAST_BEND * spread**2) & (spread > LEAST_SPREAD)
+        value = mean**2 + lean * mean - spread
+        at = np.divide(value, bend, out=np.zeros_like(value), where=holds)
+        return _Basis(mass, mean, spread, lean, at)
+
+
+SMOOTHERS: Final[dict[str, type[Lowess]]] = {kind.name: kind for kind in (Lowess, Loess)}
+
 
 ERRORS: Final = ("ici", "e50", "e90", "emax")
 

@@ -11,8 +11,7 @@ from core.defaults import FALSE_ALARMS, LEVEL
 from core.errors import UsageError
 from core.metrics.binning import bin_index
 from core.metrics.design_effect import design_effect, of_rows
-from core.metrics.exact import exact_interval
-from core.metrics.intervals import wilson
+from core.metrics.intervals import exact_interval, wilson
 from core.metrics.records import Score, Setting
 from core.predictions import INDEPENDENT, SamplingDesign
 

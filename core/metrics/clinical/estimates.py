@@ -7,11 +7,8 @@ import numpy as np
 from core.arrays import Float, Int
 from core.defaults import SMOOTHER
 from core.metrics.binning import equal_mass_cuts, equal_width_cuts
-from core.metrics.clinical.curve import ERRORS, cell_errors, curve_errors
-from core.metrics.clinical.fit import recalibrated
-from core.metrics.clinical.loess import SMOOTHERS
-from core.metrics.clinical.lowess import ClaimCells
-from core.metrics.clinical.scores import brier_skill, spiegelhalter_z
+from core.metrics.clinical.curve import ERRORS, SMOOTHERS, ClaimCells, cell_errors, curve_errors
+from core.metrics.clinical.fit import brier_skill, recalibrated, spiegelhalter_z
 from core.metrics.estimates import Estimate, PreparedTarget, floor_of
 from core.metrics.grouped import effective_rarer, groups_of, sum_variance, weights_of
 from core.metrics.intervals import basic, percentile, student

@@ -4,20 +4,20 @@ Rows carry votes n_ik; h_ik = n_ik / sum_k n_ik are the shares of people. Defini
 floors and sources: docs/metrics.md, section Human votes.
 """
 
-from core.metrics.human.audit import human_audit, judged_rows
+from core.metrics.human.audit import HumanAudit, HumanScore, VoteBin, human_audit, judged_rows
 from core.metrics.human.errors import (
+    Knowing,
     agreement_rows,
     alike_rows,
     by_majority,
     entropy_rows,
+    knowing,
     majority_shares,
     share_ece,
     soft_nll_rows,
     tvd_rows,
     vote_shares,
 )
-from core.metrics.human.floor import Knowing, knowing
-from core.metrics.human.records import HumanAudit, HumanScore, VoteBin
 
 __all__ = [
     "HumanAudit",

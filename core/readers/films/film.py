@@ -11,6 +11,7 @@ import numpy.typing as npt
 from core.errors import Notice, Refused
 
 Pixels = npt.NDArray[np.uint8]
+Stored = npt.NDArray[np.integer]  # as a DICOM file has them
 MAX_PIXELS: Final = 50_000_000  # a few kilobytes can claim more and fill the memory
 MIN_SIDE: Final = 16
 EXPECTED: Final = "a film is a PNG, JPEG or DICOM file of one frame"

@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 from core import defaults
 from core.errors import Refused
 from core.readers.formats.contents import Contents, Entry, FileBytes, text_array
-from core.readers.predictions.parts import counted
-from core.readers.predictions.roles import refuse_bin_history, without_unread
+from core.readers.predictions.parts import counted, refuse_bin_history, without_unread
 
 MAX_FOOTER = 16 * 2**20
 BATCH_ROWS = 4096

@@ -19,7 +19,8 @@ from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.arrow import array_of_column
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, text_array
-from core.readers.formats.encoding import (
+from core.readers.formats.scored_lists import PLURALS, SCORE_LISTS, plain, spread
+from core.readers.formats.text import (
     Dialect,
     decode,
     dialect_notices,
@@ -27,9 +28,7 @@ from core.readers.formats.encoding import (
     sample_of,
     sniff_dialect,
 )
-from core.readers.formats.scored_lists import PLURALS, SCORE_LISTS, plain, spread
-from core.readers.predictions.parts import counted
-from core.readers.predictions.roles import refuse_bin_history
+from core.readers.predictions.parts import counted, refuse_bin_history
 
 # Cells that hold a list of numbers as pandas, NumPy and torch print it. Nothing is evaluated:
 # brackets are matched, and what lies between them is cut at commas or spaces.

@@ -15,12 +15,11 @@ from core import defaults
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.contents import Contents, FileBytes, text_array
-from core.readers.formats.encoding import decode
 from core.readers.formats.scored_lists import records_in, spread
+from core.readers.formats.text import decode
 from core.readers.formats.tree import columns_of, contents_of, contents_of_cells
-from core.readers.predictions.options import ReadChoice, undecided
-from core.readers.predictions.parts import counted, listed
-from core.readers.predictions.roles import refuse_bin_history
+from core.readers.predictions.parts import counted, listed, refuse_bin_history
+from core.readers.predictions.result import ReadChoice, undecided
 
 Row = Mapping[str, object]
 HARNESS: Final = {"doc", "target", "filtered_resps"}

@@ -17,7 +17,6 @@ from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, t
 from core.readers.formats.csv_file import read_csv
 from core.readers.formats.json_file import contents_of_json, parsed, read_json
 from core.readers.formats.numpy_file import array_of, read_npy
-from core.readers.formats.safetensors_file import read_safetensors
 from core.readers.formats.sniff import FileFormat, model_refusal, packed_model, sniff
 from core.readers.formats.tree import contents_of, rows_by_name
 from core.readers.pickles.pickled import load, read_pickle, settle
@@ -31,8 +30,9 @@ from core.readers.pickles.torch_file import (
     read_torch,
     weights_refusal,
 )
-from core.readers.predictions.options import ReadChoice, undecided
 from core.readers.predictions.parts import counted, listed
+from core.readers.predictions.result import ReadChoice, undecided
+from core.readers.weights.named_tensors import read_safetensors
 
 WORKBOOK: Final = "xl/workbook.xml"
 WORKBOOK_LINKS: Final = "xl/_rels/workbook.xml.rels"

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from core.errors import Refused
-from core.readers.formats.encoding import is_number
-from core.readers.predictions.options import ReadChoice, undecided
-from core.readers.predictions.parts import listed
-from core.readers.predictions.roles import SPLITS, words_of
+from core.readers.formats.text import is_number
+from core.readers.predictions.parts import SPLITS, listed, words_of
+from core.readers.predictions.result import ReadChoice, undecided
 
 Row = Mapping[str, object]
 NAMES: Final = {

@@ -25,8 +25,7 @@ from core.readers.formats.contents import Contents, Entry, FileBytes, id_text, i
 from core.readers.formats.parse import read_batches, read_contents, tree_of
 from core.readers.formats.sniff import sniff
 from core.readers.formats.tree import settled
-from core.readers.predictions.parts import counted
-from core.readers.predictions.roles import words_of
+from core.readers.predictions.parts import counted, words_of
 
 MOST_SHARDS = 4_000
 COPIES = 2  # of what is put together: while it is written for the parent

@@ -22,17 +22,18 @@ from core.readers.formats.contents import (
     text_array,
 )
 from core.readers.predictions.names import counts_up
-from core.readers.predictions.options import ReadChoice, undecided
-from core.readers.predictions.parts import counted, listed
-from core.readers.predictions.roles import (
+from core.readers.predictions.parts import (
     CLASS_WORDS,
     METRICS,
     SPLITS,
     Role,
+    counted,
+    listed,
     name_entry,
     without_unread,
     words_of,
 )
+from core.readers.predictions.result import ReadChoice, undecided
 
 REMEDY = "save two arrays, scores and labels, best as .npz"
 PARTS = {1: ("test",), 2: ("val", "test"), 3: ("train", "val", "test")}

@@ -23,7 +23,6 @@ from core.readers.formats.contents import (
     check_dtype,
     cut_off,
 )
-from core.readers.formats.safetensors_file import BFLOAT16_STEP, bfloat16
 from core.readers.formats.tree import contents_of
 from core.readers.pickles.pickled import (
     GLOBALS,
@@ -34,6 +33,7 @@ from core.readers.pickles.pickled import (
     load,
     settle,
 )
+from core.readers.weights.named_tensors import BFLOAT16_STEP, bfloat16
 
 STORAGES = {
     "DoubleStorage": "<f8", "FloatStorage": "<f4", "HalfStorage": "<f2", "BFloat16Storage": "bf16",

@@ -9,25 +9,22 @@ from core.errors import Notice
 from core.predictions import ScoreKind
 from core.readers.formats.contents import Contents, Entry, id_text, is_binary, is_text
 from core.readers.predictions.groups import chosen_roles
-from core.readers.predictions.names import stated_word
-from core.readers.predictions.options import Question, ReadChoice, ReadOptions, undecided
+from core.readers.predictions.names import is_summary, logits_of_two, same_softmax, stated_word
 from core.readers.predictions.parts import (
     DEFAULT_SPLIT,
-    FileLayout,
-    SplitArrays,
-    ambiguous,
-    label_like,
-    listed,
-)
-from core.readers.predictions.roles import (
     MARGINS,
+    FileLayout,
     NamedEntry,
     Role,
+    SplitArrays,
+    ambiguous,
     correctness,
+    label_like,
+    listed,
     name_entry,
     words_of,
 )
-from core.readers.predictions.score_sets import is_summary, logits_of_two, same_softmax
+from core.readers.predictions.result import Question, ReadChoice, ReadOptions, undecided
 from core.readers.predictions.stated_confidence import (
     check_agreement,
     is_unit_list,

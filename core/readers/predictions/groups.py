@@ -19,10 +19,7 @@ from core.predictions import GROUP_NOUNS as BELONG
 from core.predictions import NO_DATE, Dates, Groups, Members, Votes, Weights
 from core.readers.formats.contents import Contents, Entry, id_text, is_text, text_array
 from core.readers.predictions.join import cut_alike, row_names
-from core.readers.predictions.options import ID_STEM, ReadChoice, ReadOptions, split_names
-from core.readers.predictions.parts import SplitArrays, ambiguous, counted, listed
-from core.readers.predictions.result import Inspection
-from core.readers.predictions.roles import (
+from core.readers.predictions.parts import (
     DATE_NAME,
     GROUP_NAME,
     MEMBERS_NAME,
@@ -31,8 +28,19 @@ from core.readers.predictions.roles import (
     VOTES_NAME,
     WEIGHT_NAME,
     Role,
+    SplitArrays,
+    ambiguous,
+    counted,
+    listed,
     name_entry,
     words_of,
+)
+from core.readers.predictions.result import (
+    ID_STEM,
+    Inspection,
+    ReadChoice,
+    ReadOptions,
+    split_names,
 )
 
 GROUP, WEIGHT, VOTES, MEMBERS = "group", "weight", "votes", "members"

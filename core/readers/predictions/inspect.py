@@ -1,17 +1,35 @@
-"""The inspection of a file: roles, a preview of raw rows, and what each reading would mean."""
+"""The inspection of a file: roles, raw rows, what each reading would mean, or what else it is."""
 
+import re
 from itertools import islice
 
 import numpy as np
 
+from core.codes import RefusalCode
 from core.errors import Refused
 from core.predictions import ScoreKind
-from core.readers.formats.contents import Contents, Entry, is_text, stacked
+from core.readers.formats.contents import Contents, Entry, id_text, is_text, is_whole, stacked
+from core.readers.formats.text import is_number
 from core.readers.predictions.kinds import KindVerdict, survey
-from core.readers.predictions.parts import counted
-from core.readers.predictions.result import ArrayUse, Inspection, Reading
-from core.readers.predictions.roles import Role, name_entry
-from core.readers.predictions.stated_confidence import worded
+from core.readers.predictions.parts import (
+    METRICS,
+    QUALITY,
+    SCORES,
+    Role,
+    counted,
+    listed,
+    name_entry,
+    words_of,
+)
+from core.readers.predictions.result import (
+    ArrayUse,
+    Inspection,
+    Question,
+    ReadChoice,
+    Reading,
+    join_names,
+)
+from core.readers.predictions.stated_confidence import is_unit_list, worded
 from core.readers.predictions.validate import JudgedSplit, SettledSplit, answers
 
 PREVIEW_ROWS = 5
@@ -170,3 +188,158 @@ def _reading(prepared: SettledSplit, kind: ScoreKind) -> Reading:
     right = float(stated.correct.mean()) if ready.labelled else None
     mean = float(stated.confidence.mean())
     return Reading(kind=kind, possible=True, accuracy=right, mean_confidence=mean)
+
+
+# Names that only detections have together, each with scores of its own.
+DETECTIONS = (
+    {"image_id", "category_id", "bbox"},
+    {"boxes", "labels", "scores"},
+    {"xmin", "ymin", "xmax", "ymax", "confidence"},
+    {"x1", "y1", "x2", "y2", "score"},
+)
+BESIDE_METRICS = {
+    "epoch", "step", "val", "train", "test", "model", "name", "score", "macro", "micro", "avg",
+    "weighted", "eval", "index", "std", "mean", "learning", "rate", "time", "1", "5", "img", "size",
+    "err", "param", "params", "count", "crop", "pct", "interpolation", "macs", "gmacs",
+}  # fmt: skip
+FEATURES = {"embedding", "embeddings", "emb", "feature", "features", "feat", "feats", "hidden"}
+REPLY_LISTS = {"metricsData", "metrics_data"}
+REPLY_METRICS = {
+    "faithfulness", "answer_relevancy", "context_precision", "context_recall",
+    "answer_correctness", "answer_similarity", "factual_correctness", "semantic_similarity",
+}  # fmt: skip
+RECORDS_OF = {  # by fields that only they have together
+    "HELM": {"instance_id", "train_trial_index"},
+    "HELM's scenario": {"instance.id", "result.success"},
+    "promptfoo": {"testIdx", "promptIdx"},
+}
+ANNOTATED = {"accept", "reject", "ignore"}
+LABELS_APART = {"LABEL_RANGE", "CLASSES"}  # from the scores
+MANY = 20  # values of labels that are no classes
+CLASSIFY = "give the class scores of a classifier, with a label for each row"
+
+
+def refuse_detections(contents: Contents) -> None:
+    """Refuse boxes with scores, whose classes are answers and would pass for labels.
+
+    Raises
+    ------
+    Refused
+        FORMAT_UNKNOWN.
+    """
+    names = {name.rpartition(".")[2].strip().casefold() for name in contents.entries}
+    if any(names >= known for known in DETECTIONS):
+        what = "Detections: boxes with scores, several to an image, which are audited by overlap"
+        raise Refused("FORMAT_UNKNOWN", what, CLASSIFY)
+    if names >= {"prediction_file", "reference_file"}:
+        what = "Metrics of segmentations (nnU-Net), a row for each image"
+        raise Refused("FORMAT_UNKNOWN", what, CLASSIFY)
+    for tool, marks in RECORDS_OF.items():
+        if all(any(n == m or n.endswith(f".{m}") for n in contents.entries) for m in marks):
+            what = f"A record of {tool}, which states no confidence of its answers"
+            remedy = "save the answer, a confidence and the label of each row"
+            raise Refused("FORMAT_UNKNOWN", what, remedy)
+    of_replies = {"DeepEval": REPLY_LISTS & {n.partition(".")[0] for n in contents.entries}}
+    stated = {"confidence", "correct"} & names
+    of_replies["RAGAS"] = set() if stated else REPLY_METRICS & names
+    tool = next((tool for tool, some in of_replies.items() if some), "")
+    if tool:
+        what = f"Scores of {tool} say how good a reply is, not how sure the model was of it"
+        remedy = "ask the model for a confidence, and save it with whether the reply was right"
+        raise Refused("FORMAT_UNKNOWN", what, remedy)
+    answer = next((e for n, e in contents.entries.items() if n == "answer" and is_text(e)), None)
+    if answer is not None and {"accept", "reject"} <= set(answer.tolist()) <= ANNOTATED:
+        what = "Answers of Prodigy say whether a label was accepted, and score is of that label"
+        remedy = "keep score and answer, write 1 for accept and 0 for reject, and drop ignore"
+        raise Refused("FORMAT_UNKNOWN", what, remedy)
+
+
+def explained(contents: Contents, refusal: Refused) -> Refused:
+    """Return a refusal that says what a file is, or the one there was where it may be read."""
+    if isinstance(refusal, Question) and refusal.choices:
+        return _percentages(contents) or refusal
+    if refusal.code == "AMBIGUOUS_KEYS" and contents.unread:
+        return next(iter(contents.unread.values()))
+    what = _other_content(contents, labels_refused=refusal.code.startswith("LABEL"))
+    numbers = [e for e in contents.entries.values() if not is_text(e)]
+    graded = any(e.ndim > 1 or (is_unit_list(e) and not is_whole(e)) for e in numbers)
+    if refusal.code == "AMBIGUOUS_KEYS" or (refusal.code in LABELS_APART and not graded):
+        what = what or _without_scores(contents)
+    if what:
+        return Refused("FORMAT_UNKNOWN", what, CLASSIFY)
+    words = None if refusal.code == RefusalCode.UNDECIDED else _words(contents)
+    return _percentages(contents) or words or refusal
+
+
+def _words(contents: Contents) -> Refused | None:
+    """Return the question what words of confidence stand for, which is never guessed."""
+    for name, some in worded(contents).items():
+        scale = ReadChoice("", {"scale": join_names([f"{word}=N" for word in some[:12]])})
+        remedy = f"say which number from 0 to 1 each stands for: {scale.command}"
+        return Refused("UNDECIDED", f"{name} states words ({listed(some)})", remedy)
+    return None
+
+
+def _other_content(contents: Contents, *, labels_refused: bool) -> str:
+    """Say that entries are metrics, classes of pixels, or numbers of a scale as in a regression."""
+    words = [_metric_words(name) for name in contents.entries]
+    some = sum(bool(w & METRICS) for w in words)
+    known = sum(bool(w) and bool(w & (METRICS | BESIDE_METRICS)) for w in words)
+    for entry in (e for e in contents.entries.values() if is_text(e) and 1 < e.size <= HEAD):
+        cells = [_metric_words(str(cell)) for cell in entry.reshape(-1).tolist()]
+        if all(cell & METRICS for cell in cells):
+            return "A table of metrics, one a row, not of predictions"
+    lone = all(e.ndim <= 1 for e in contents.entries.values())
+    if lone and some > 1 and 3 * known > 2 * len(words):
+        return f"A table of metrics ({listed(list(contents.entries))}), not of predictions"
+    tall = [e.shape for e in contents.entries.values() if e.ndim > 2]
+    if any(a != b and a[-2:] == b[-2:] for a in tall for b in tall):
+        return "A segmentation: a class for each pixel, and not for each row"
+    for name, entry in contents.entries.items() if labels_refused else ():
+        if name_entry(name, entry).role is not Role.LABELS or is_text(entry):
+            continue
+        fractions = entry.ndim == 1 and entry.dtype.kind == "f" and not is_whole(entry)
+        outside = fractions and (entry.min() < 0 or entry.max() > 1)  # or they may be soft labels
+        if outside and np.unique(entry).size > MANY:
+            return f"A regression: {name} runs from {entry.min():.4g} to {entry.max():.4g}"
+    return ""
+
+
+def _metric_words(name: str) -> set[str]:
+    return set(words_of(re.sub("(?i)f1", "fscore", name)))
+
+
+def _without_scores(contents: Contents) -> str:
+    """Say that there are answers, or features, but no scores."""
+    named = [name_entry(name, entry) for name, entry in contents.entries.items()]
+    roles = {item.role for item in named}
+    cells = {i: set(id_text(contents.entries[i.name]).tolist()) for i in named}
+    truths = [some for i, some in cells.items() if i.role is Role.LABELS]
+    whole = [i for i in named if set(words_of(i.name)) & SCORES and i.role is Role.UNUSED]
+    if len(truths) == 1 and any(len(cells[i]) > 2 and cells[i] <= truths[0] for i in whole):
+        roles |= {Role.PREDICTED}  # outputs of MLflow, which are classes
+    if roles & {Role.SCORES, Role.CONFIDENCE}:
+        return ""
+    if any(QUALITY.fullmatch(n) for n in contents.entries):
+        return "Scores of Cleanlab, which say how likely the given label is, not the model's answer"
+    if roles >= {Role.PREDICTED, Role.LABELS} and _words(contents) is None:
+        return "Decisions: answers and labels, and no score that says how sure each answer is"
+    wide = [n for n, e in contents.entries.items() if e.ndim == 2 and set(words_of(n)) & FEATURES]
+    many = [n for n, e in contents.entries.items() if e.ndim == 2 and e.shape[1] >= 64]
+    if wide or (many == list(contents.entries)):
+        return f"Embeddings: {listed(wide or many)} describe rows and score no classes"
+    return ""
+
+
+def _percentages(contents: Contents) -> Refused | None:
+    """Return what explains a refusal better, where cells are numbers with a percent sign."""
+    for name, entry in contents.entries.items():
+        cells = entry.reshape(-1)[:HEAD].tolist() if is_text(entry) and entry.ndim else []
+        marked = [i for i, cell in enumerate(cells) if cell.rstrip().endswith("%")]
+        bare = (cell.replace("%", "") for cell in cells)
+        if marked and all(is_number(number) or is_number(number, ",") for number in bare):
+            what = f"{cells[marked[0]][:40]!r} is a percentage, not a plain number"
+            remedy = "write all of them with a percent sign, or all as fractions"
+            row = marked[0] // max(1, entry.size // len(entry))
+            return Refused("PROB_RANGE", what, remedy, f"{contents.row(row)}, {name}")
+    return None

@@ -13,10 +13,10 @@ from core.codes import NoticeCode, RefusalCode
 from core.errors import Notice, Refused, about
 from core.predictions import COPIES, Groups, ScoreKind, Task
 from core.readers.formats.archive import unpacked
-from core.readers.formats.cells import fractions, words_in
 from core.readers.formats.contents import Contents, FileBytes, is_binary, is_text, is_whole
 from core.readers.formats.parse import read_contents
 from core.readers.formats.shards import Shards, read_shards
+from core.readers.formats.text import fractions, words_in
 from core.readers.predictions.arrays_layout import lay_out_arrays
 from core.readers.predictions.groups import (
     GroupOffer,
@@ -26,18 +26,18 @@ from core.readers.predictions.groups import (
     with_offers,
     without_chosen,
 )
-from core.readers.predictions.inspect import describe, inspect
+from core.readers.predictions.inspect import describe, explained, inspect, refuse_detections
 from core.readers.predictions.join import attach_labels
-from core.readers.predictions.options import (
-    OpenQuestion,
-    PairMeaning,
-    Question,
-    ReadChoice,
-    ReadOptions,
-    Units,
-    undecided,
+from core.readers.predictions.parts import (
+    FileLayout,
+    Role,
+    SplitArrays,
+    counted,
+    listed,
+    name_entry,
+    says_correct,
+    words_of,
 )
-from core.readers.predictions.parts import FileLayout, SplitArrays, counted, listed
 from core.readers.predictions.plausibility import (
     ask_one_hot,
     consequences,
@@ -48,10 +48,20 @@ from core.readers.predictions.plausibility import (
     turned_question,
     twice_question,
 )
-from core.readers.predictions.result import Inspection, NeedsChoice, ReadingCandidate, choose_split
-from core.readers.predictions.roles import Role, name_entry, says_correct, words_of
+from core.readers.predictions.result import (
+    Inspection,
+    NeedsChoice,
+    OpenQuestion,
+    PairMeaning,
+    Question,
+    ReadChoice,
+    ReadingCandidate,
+    ReadOptions,
+    Units,
+    choose_split,
+    undecided,
+)
 from core.readers.predictions.stated_confidence import scaled
-from core.readers.predictions.unlike import explained, refuse_detections
 from core.readers.predictions.validate import (
     JudgedSplit,
     SettledSplit,

@@ -10,15 +10,23 @@ from core.errors import Notice, Refused
 from core.readers.formats.contents import Contents, Entry, id_text, is_text, is_whole
 from core.readers.predictions.labels import label_matrix, with_gaps
 from core.readers.predictions.names import bare_name, class_names, counts_up, folded
-from core.readers.predictions.options import (
+from core.readers.predictions.parts import (
+    INDEX_NAMES,
+    Role,
+    SplitArrays,
+    ambiguous,
+    counted,
+    label_like,
+    listed,
+    name_entry,
+)
+from core.readers.predictions.result import (
     Question,
     ReadChoice,
     ReadOptions,
     split_names,
     undecided,
 )
-from core.readers.predictions.parts import SplitArrays, ambiguous, counted, label_like, listed
-from core.readers.predictions.roles import INDEX_NAMES, Role, name_entry
 
 LARGE = 2**20  # beyond which a number that is a label or an age need not be thought of
 

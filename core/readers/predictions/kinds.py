@@ -10,7 +10,7 @@ from core.arrays import Float, row_chunks
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import ScoreKind
-from core.readers.predictions.options import Question, ReadChoice, Units, undecided
+from core.readers.predictions.result import Question, ReadChoice, Units, undecided
 
 LOGITS, PROBABILITIES = ScoreKind.LOGITS, ScoreKind.PROBABILITIES
 SIGMOID, CONFIDENCE = ScoreKind.SIGMOID, ScoreKind.CONFIDENCE

@@ -18,15 +18,14 @@ from core.readers.predictions.names import (
     folded,
     meanings,
 )
-from core.readers.predictions.options import (
+from core.readers.predictions.parts import listed, polarity, truths
+from core.readers.predictions.result import (
     Question,
     ReadChoice,
     Uncertain,
     classes_text,
     undecided,
 )
-from core.readers.predictions.parts import listed
-from core.readers.predictions.roles import polarity, truths
 
 RowName = Callable[[int], str]
 TRUTHS = {"true", "false", "yes", "no"}  # decisions: class 1 is what they affirm

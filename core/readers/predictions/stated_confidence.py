@@ -8,13 +8,11 @@ import numpy.typing as npt
 
 from core.errors import Refused
 from core.predictions import ScoreKind
-from core.readers.formats.cells import MISSING
 from core.readers.formats.contents import Contents, Entry, id_text, is_text, text_array
-from core.readers.formats.encoding import is_number
+from core.readers.formats.text import MISSING, is_number
 from core.readers.predictions.names import aligned, class_at, folded, meanings, stated_word
-from core.readers.predictions.options import Question, ReadChoice, split_names, undecided
-from core.readers.predictions.parts import SplitArrays, counted, listed
-from core.readers.predictions.roles import CONFIDENCE, words_of
+from core.readers.predictions.parts import CONFIDENCE, SplitArrays, counted, listed, words_of
+from core.readers.predictions.result import Question, ReadChoice, split_names, undecided
 
 RIGHT, WRONG, ANOTHER, NO_ANSWER = "right", "wrong", "(another answer)", "(no answer)"
 ROUNDING = 5e-3  # of scores that were printed to two digits

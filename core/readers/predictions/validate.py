@@ -32,7 +32,8 @@ from core.readers.predictions.labels import (
     with_gaps,
 )
 from core.readers.predictions.names import aligned, event_name, folded
-from core.readers.predictions.options import (
+from core.readers.predictions.parts import SplitArrays, counted, listed, polarity, words_of
+from core.readers.predictions.result import (
     AnswersPerRow,
     Question,
     ReadChoice,
@@ -41,8 +42,6 @@ from core.readers.predictions.options import (
     Units,
     undecided,
 )
-from core.readers.predictions.parts import SplitArrays, counted, listed
-from core.readers.predictions.roles import polarity, words_of
 from core.readers.predictions.stated_confidence import ANOTHER, NO_ANSWER
 
 WIDE = 4  # times as many labels as rows: more likely the other way round

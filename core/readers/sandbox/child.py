@@ -18,7 +18,7 @@ from typing import Any
 
 from core.errors import Refused
 from core.readers.formats.contents import FileBytes
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox.limits import drop_privileges, limit_resources
 from core.readers.sandbox.readers import READERS
 from core.readers.sandbox.wire import NOTHING, Exchange, write_refusal

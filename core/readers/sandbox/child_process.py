@@ -20,7 +20,7 @@ from typing import Any
 from core.arrays import Stamp, stamp_of
 from core.errors import LostWorker, Refused, changed
 from core.readers.formats.contents import FileBytes
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import scratch
 from core.readers.sandbox.limits import command, give_to_nobody, is_nobodys
 from core.readers.sandbox.readers import GIB, Reader

@@ -16,11 +16,10 @@ from typing import Any, Generic
 from core.codes import NoticeCode
 from core.errors import Notice, Refused, about
 from core.readers.films.film import Film
-from core.readers.formats.pictures import PictureFiles
+from core.readers.formats.archive import PictureFiles
 from core.readers.formats.shards import shard_files
-from core.readers.predictions.options import ReadOptions
 from core.readers.predictions.parts import listed
-from core.readers.predictions.result import ReadResult
+from core.readers.predictions.result import ReadOptions, ReadResult
 from core.readers.sandbox.child_process import (
     digest_of,
     job_of,
@@ -46,8 +45,7 @@ from core.readers.sandbox.readers import (
     Result,
 )
 from core.readers.sandbox.wire import NOTHING, Exchange, copy_pictures, copy_tensors
-from core.readers.tables.boxes import BoxList
-from core.readers.tables.columns import TextColumns
+from core.readers.tables.columns import BoxList, TextColumns
 from core.readers.tables.history_file import HistoryFile
 from core.readers.tables.votes import VoteFile
 from core.readers.weights.named_tensors import WeightsFile
@@ -234,7 +232,7 @@ def read_weights(
 def read_pictures(
     path: Path, *, into: Path, name: str, cancel: threading.Event | None = None
 ) -> PictureFiles:
-    """Unpack a zip of pictures into a new folder; see `core.readers.formats.pictures`.
+    """Unpack a zip of pictures into a new folder; see `core.readers.formats.archive`.
 
     Parameters
     ----------
@@ -286,7 +284,7 @@ def read_columns(path: Path, *, name: str, cancel: threading.Event | None = None
 
 
 def read_boxes(path: Path, *, name: str, cancel: threading.Event | None = None) -> BoxList:
-    """Read a list of boxes around lesions; see `core.readers.tables.boxes`."""
+    """Read a list of boxes around lesions; see `core.readers.tables.columns`."""
     with read_sealed(BOXES, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
         return replace(response.result, digest=response.digest)
 

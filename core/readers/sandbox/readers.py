@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from core import defaults
 from core.readers.films.film import Film
+from core.readers.formats.archive import MOST_BYTES, PackedPictures, PictureFiles, read_pictures
 from core.readers.formats.contents import FileBytes
-from core.readers.formats.pictures import MOST_BYTES, PackedPictures, PictureFiles, read_pictures
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import ReadResult
+from core.readers.predictions.result import ReadOptions, ReadResult
 from core.readers.sandbox import wire
-from core.readers.tables.boxes import BoxList, read_boxes_file
-from core.readers.tables.columns import TextColumns, read_columns_file
+from core.readers.tables.columns import BoxList, TextColumns, read_boxes_file, read_columns_file
 from core.readers.tables.history_file import HistoryFile, read_history
 from core.readers.tables.votes import VoteFile, read_votes_file
 from core.readers.weights.named_tensors import WeightsFile

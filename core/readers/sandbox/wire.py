@@ -25,20 +25,23 @@ from core.errors import LostWorker, Notice, Refused, UsageError
 from core.histories import COLUMNS, BinHistory
 from core.predictions import Dates, Groups, Members, Predictions, ScoreKind, Task, Votes, Weights
 from core.readers.films.film import MAX_PIXELS, MIN_SIDE, Film, Pixels
+from core.readers.formats.archive import PictureFiles, plain_path
 from core.readers.formats.contents import Entry, FileBytes
 from core.readers.formats.numpy_file import array_of
-from core.readers.formats.pictures import PictureFiles, plain_path
-from core.readers.formats.safetensors_file import open_safetensors, write_safetensors
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import SPLIT_NAME, Inspection, NeedsChoice, ReadResult
-from core.readers.tables.boxes import Box, BoxList
-from core.readers.tables.columns import TextColumns
+from core.readers.predictions.result import (
+    SPLIT_NAME,
+    Inspection,
+    NeedsChoice,
+    ReadOptions,
+    ReadResult,
+)
+from core.readers.tables.columns import Box, BoxList, TextColumns
 from core.readers.tables.history_file import HistoryFile
 from core.readers.tables.votes import VoteFile
-from core.readers.weights.named_tensors import WeightsFile
+from core.readers.weights.named_tensors import WeightsFile, open_safetensors, write_safetensors
 
 if TYPE_CHECKING:  # the child's own
-    from core.readers.formats.pictures import PackedPictures
+    from core.readers.formats.archive import PackedPictures
     from core.readers.predictions.interpret import InterpretedFile
     from core.readers.weights.weights_file import StoredWeights
 

@@ -11,12 +11,11 @@ from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.histories import COLUMNS, LATER, WHOLE, BinHistory
 from core.readers.formats.arrow import read_parquet
-from core.readers.formats.cells import MISSING
 from core.readers.formats.contents import Entry, FileBytes, is_text
 from core.readers.formats.csv_file import read_csv
-from core.readers.formats.encoding import is_number
 from core.readers.formats.json_file import parsed
 from core.readers.formats.sniff import FileFormat, sniff
+from core.readers.formats.text import MISSING, is_number
 from core.readers.predictions.parts import counted, listed
 
 MAX_ROWS = 200_000  # 2,000 epochs of 100 bins

@@ -19,9 +19,17 @@ from core.readers.formats.contents import (
     is_whole,
     text_array,
 )
-from core.readers.predictions.options import ReadChoice, ReadOptions, undecided
-from core.readers.predictions.parts import ambiguous, counted, listed
-from core.readers.predictions.roles import CLASS_WORDS, LABELS, Role, name_entry, words_of
+from core.readers.predictions.parts import (
+    CLASS_WORDS,
+    LABELS,
+    Role,
+    ambiguous,
+    counted,
+    listed,
+    name_entry,
+    words_of,
+)
+from core.readers.predictions.result import ReadChoice, ReadOptions, undecided
 
 CATEGORIES: Final = {"category", "categories"}  # of questions, as often as of answers
 BY_CLASS: Final = CLASS_WORDS | LABELS | {"tag", "species"}

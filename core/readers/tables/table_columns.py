@@ -7,12 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from core.errors import Notice
-from core.readers.formats.cells import NUMBERS, is_broken, words_in
 from core.readers.formats.contents import Contents, Entry, is_text, is_whole
+from core.readers.formats.text import NUMBERS, is_broken, words_in
 from core.readers.predictions.groups import chosen_roles
-from core.readers.predictions.options import Question, ReadOptions, split_names
-from core.readers.predictions.parts import ambiguous, listed
-from core.readers.predictions.roles import (
+from core.readers.predictions.parts import (
     CLASS_WORDS,
     IDS,
     ISSUE,
@@ -21,10 +19,13 @@ from core.readers.predictions.roles import (
     SPLITS,
     NamedEntry,
     Role,
+    ambiguous,
+    listed,
     name_entry,
     truths,
     words_of,
 )
+from core.readers.predictions.result import Question, ReadOptions, split_names
 
 MANY_ROWS = 20  # from which fractions are no accident
 REMEDY = "name the columns of scores with --scores-key, as a list with commas"

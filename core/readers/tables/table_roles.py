@@ -17,9 +17,7 @@ from core.readers.predictions.names import (
     folded,
     without_score_word,
 )
-from core.readers.predictions.options import ReadChoice, join_names, undecided
-from core.readers.predictions.parts import ambiguous, counted, listed
-from core.readers.predictions.roles import (
+from core.readers.predictions.parts import (
     CONFIDENCE,
     INDEX_NAMES,
     LABELS,
@@ -27,8 +25,12 @@ from core.readers.predictions.roles import (
     SPLIT_COLUMNS,
     SPLITS,
     Role,
+    ambiguous,
+    counted,
+    listed,
     words_of,
 )
+from core.readers.predictions.result import ReadChoice, join_names, undecided
 from core.readers.predictions.stated_confidence import below_half, is_unit_list, upper_answer
 from core.readers.tables.table_columns import (
     TableColumns,

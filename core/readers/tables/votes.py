@@ -17,9 +17,16 @@ from core.predictions import Predictions, Votes
 from core.readers.formats.contents import Contents, Entry, FileBytes, id_text, is_text, is_whole
 from core.readers.predictions.join import cut_alike
 from core.readers.predictions.names import bare_name, counts_up, folded, paired
-from core.readers.predictions.options import join_names, split_names
-from core.readers.predictions.parts import ambiguous, counted, listed
-from core.readers.predictions.roles import IDS, Role, name_entry, words_of
+from core.readers.predictions.parts import (
+    IDS,
+    Role,
+    ambiguous,
+    counted,
+    listed,
+    name_entry,
+    words_of,
+)
+from core.readers.predictions.result import join_names, split_names
 
 PEOPLE = {
     "annotator", "rater", "judge", "worker", "coder", "user", "participant", "labeller", "labeler",

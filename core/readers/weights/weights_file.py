@@ -17,7 +17,6 @@ from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
 from core.readers.formats.contents import COPY_AGAIN, Entry, FileBytes
 from core.readers.formats.parse import HARMFUL, MAX_NAME
-from core.readers.formats.safetensors_file import named, open_safetensors
 from core.readers.formats.sniff import (
     AS_ONNX,
     EXPORT,
@@ -47,6 +46,8 @@ from core.readers.weights.named_tensors import (
     Hint,
     TensorInfo,
     WeightGroup,
+    named,
+    open_safetensors,
 )
 from core.readers.weights.onnx_file import MODEL, read_onnx
 

@@ -6,8 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from core.metrics.macro import corrected_verdicts
-from core.metrics.records import Audit, TargetAudit, Verdict
-from core.metrics.verdict_codes import BEYOND_CHANCE, DETECTED, TOO_HIGH, TOO_LOW, VerdictCode
+from core.metrics.records import (
+    BEYOND_CHANCE,
+    DETECTED,
+    TOO_HIGH,
+    TOO_LOW,
+    Audit,
+    TargetAudit,
+    Verdict,
+    VerdictCode,
+)
 from core.screens.kit.cards import calibration_error
 from core.screens.kit.numbers import count, points, span
 from core.screens.kit.records import Phrase, Sentence

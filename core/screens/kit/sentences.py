@@ -8,14 +8,23 @@ from core.defaults import N_BINS_MAX
 from core.errors import Notice
 from core.metrics.macro import ChanceAmong
 from core.metrics.records import (
+    BEYOND_CHANCE,
+    SLOPE,
+    TOO_HIGH,
+    TOO_LOW,
     Audit,
     BinTable,
     ClassCell,
     Floor,
     Gap,
     GroupSummary,
+    MixedReading,
+    Part,
     Score,
+    Statistic,
     TargetAudit,
+    VerdictCode,
+    VerdictSubject,
 )
 from core.metrics.verdict import (
     ALONE,
@@ -35,17 +44,6 @@ from core.metrics.verdict import (
     shown_words,
     which_test,
     would_show,
-)
-from core.metrics.verdict_codes import (
-    BEYOND_CHANCE,
-    SLOPE,
-    TOO_HIGH,
-    TOO_LOW,
-    MixedReading,
-    Part,
-    Statistic,
-    VerdictCode,
-    VerdictSubject,
 )
 from core.predictions import group_nouns
 from core.screens.kit.cards import calibration_error

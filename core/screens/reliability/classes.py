@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 from core.arrays import Float, Int
 from core.defaults import FALSE_ALARMS
 from core.metrics.macro import corrected_codes
-from core.metrics.records import Audit, ClassRow, Gap, Score, TargetAudit
-from core.metrics.verdict_codes import TOO_HIGH, TOO_LOW
+from core.metrics.records import TOO_HIGH, TOO_LOW, Audit, ClassRow, Gap, Score, TargetAudit
 from core.screens.kit import cards
 from core.screens.kit.cards import calibration_error, tiles
 from core.screens.kit.labels import (

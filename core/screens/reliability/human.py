@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from core.calibrators import CALIBRATORS
 from core.metrics.human import HumanAudit, HumanScore, VoteBin
-from core.metrics.human.records import Disagreement
+from core.metrics.human.audit import Disagreement
 from core.metrics.records import Gap
 from core.predictions import Predictions
 from core.screens.kit.numbers import (

@@ -10,13 +10,20 @@ import plotly.graph_objects as go
 from core.arrays import Counts, Float
 from core.defaults import FALSE_ALARMS
 from core.metrics.binning import sums
-from core.metrics.exact import exact_interval
 from core.metrics.grouped import effective_rows
-from core.metrics.intervals import wilson
+from core.metrics.intervals import exact_interval, wilson
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.records import Audit, TargetAudit
+from core.metrics.records import (
+    DETECTED,
+    SLOPE,
+    TOO_HIGH,
+    TOO_LOW,
+    Audit,
+    MixedReading,
+    TargetAudit,
+    VerdictCode,
+)
 from core.metrics.verdict import share
-from core.metrics.verdict_codes import DETECTED, SLOPE, TOO_HIGH, TOO_LOW, MixedReading, VerdictCode
 from core.screens.kit.cards import calibration_error, level_of
 from core.screens.kit.labels import holm_adjusted
 from core.screens.kit.numbers import (

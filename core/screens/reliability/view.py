@@ -14,8 +14,8 @@ from core.codes import NoticeCode
 from core.errors import Notice
 from core.metrics.binning import bin_index
 from core.metrics.ranked import SortedOutcomes
+from core.metrics.ranking import risk_coverage
 from core.metrics.records import Audit, BinTable, ClassRow, TargetAudit
-from core.metrics.selective import risk_coverage
 from core.metrics.suite import class_gaps
 from core.predictions import Outcomes, Predictions, Task
 from core.screens.kit import cards, diagram

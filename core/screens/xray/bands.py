@@ -12,7 +12,7 @@ from core.metrics.clinical import Bands, shifted
 from core.metrics.clinical import bands as estimate_bands
 from core.metrics.grouped import summary_of
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.verdict_codes import DETECTED, VerdictCode
+from core.metrics.records import DETECTED, VerdictCode
 from core.predictions import Outcomes
 from core.screens.kit.numbers import (
     THIN,

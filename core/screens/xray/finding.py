@@ -10,8 +10,7 @@ from core.codes import NoticeCode
 from core.metrics.clinical.groups import too_few
 from core.metrics.intervals import quantile
 from core.metrics.macro import ChanceAmong
-from core.metrics.records import Floor, Score
-from core.metrics.verdict_codes import BEYOND_CHANCE, DETECTED, SLOPE
+from core.metrics.records import BEYOND_CHANCE, DETECTED, SLOPE, Floor, Score
 from core.screens.kit.cards import bin_table, level, strip
 from core.screens.kit.marks import filled
 from core.screens.kit.methods import IN_SENTENCE

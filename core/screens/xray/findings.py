@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from core.defaults import FEW_EVENTS
-from core.metrics.records import TargetAudit
-from core.metrics.verdict_codes import BEYOND_CHANCE, VerdictCode
+from core.metrics.records import BEYOND_CHANCE, TargetAudit, VerdictCode
 from core.predictions import group_nouns
 from core.published import PublishedNumber
 from core.screens.kit.cards import strip

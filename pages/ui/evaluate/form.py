@@ -23,7 +23,7 @@ from core.errors import AuditError, UsageError
 from core.inference.preprocessing import MOMENTS, Preprocessing
 from core.jobs.records import Job
 from core.models.catalogue import ONNX, OURS
-from core.readers.formats.pictures import PictureFiles
+from core.readers.formats.archive import PictureFiles
 from core.readers.sandbox import scratch
 from core.screens import evaluate
 from core.screens.evaluate import PART_WORDS, TITLES

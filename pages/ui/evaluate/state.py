@@ -16,7 +16,7 @@ from core.fields import Field, fields_of
 from core.inference.config import MAX_OUTPUTS, PICTURES, EvaluationConfig, first_size, native_size
 from core.inference.preprocessing import MAX_SIDE, MOMENTS, Preprocessing, with_moments
 from core.models.catalogue import ONNX
-from core.readers.formats.pictures import PictureFiles
+from core.readers.formats.archive import PictureFiles
 from core.readers.weights.named_tensors import WeightGroup
 from core.training.config import MAX_NAME, TrainConfig
 from core.training.estimate import SHAPES

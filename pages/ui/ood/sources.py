@@ -17,8 +17,7 @@ from core.library.importing import keep_result
 from core.library.manifest import role_of
 from core.metrics.records import Score
 from core.predictions import Predictions, ScoreKind, Task
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import NeedsChoice, ReadResult
+from core.readers.predictions.result import NeedsChoice, ReadOptions, ReadResult
 from core.readers.sandbox import read as sandbox
 from core.screens.kit.words import of_texts, with_row_noun
 from core.screens.ood.words import SetName, set_name

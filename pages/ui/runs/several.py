@@ -19,8 +19,8 @@ from core.metrics import suite
 from core.metrics.comparison import MOST_RUNS
 from core.metrics.records import Audit
 from core.predictions import Predictions
+from core.readers.predictions.parts import CONFIDENCE, KINDS, PREDICTED, words_of
 from core.readers.predictions.result import NeedsChoice, ReadResult
-from core.readers.predictions.roles import CONFIDENCE, KINDS, PREDICTED, words_of
 from core.screens.runs import draft_line
 from pages.ui import open_runs, selected_runs, session, site, state, widgets
 from pages.ui.intake import Intake, SealedFile, remove

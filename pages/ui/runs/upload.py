@@ -16,8 +16,14 @@ from core.library.recipes import forget_recipe, load_recipe, save_recipe
 from core.predictions import GROUP_NOUNS, ScoreKind
 from core.readers.formats.shards import shard_files
 from core.readers.predictions.groups import TOO_NARROW
-from core.readers.predictions.options import ID_STEM, ReadOptions, join_names
-from core.readers.predictions.result import Inspection, NeedsChoice, ReadResult
+from core.readers.predictions.result import (
+    ID_STEM,
+    Inspection,
+    NeedsChoice,
+    ReadOptions,
+    ReadResult,
+    join_names,
+)
 from core.training.submission import check_folder
 from pages.ui import frame, intake, selected_runs, session, site, visitor, weights_source, widgets
 from pages.ui.intake import (

@@ -23,8 +23,7 @@ from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.clinical.fit import recalibration
 from core.metrics.human import human_audit
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.ranking import auprc
-from core.metrics.selective import error_weights
+from core.metrics.ranking import auprc, error_weights
 from core.ood.intervals import numbers
 from core.ood.separation import Separation
 from core.predictions import Outcomes, Predictions, ScoreKind, Task, Votes

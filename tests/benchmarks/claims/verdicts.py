@@ -25,8 +25,7 @@ from core.metrics.estimates import PreparedTarget
 from core.metrics.intervals import Resamples
 from core.metrics.macro import corrected_codes
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.records import TargetAudit, Verdict
-from core.metrics.verdict_codes import DETECTED, VerdictCode
+from core.metrics.records import DETECTED, TargetAudit, Verdict, VerdictCode
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.screens.reliability.classes import gap_tone
 from core.screens.reliability.plain import certainty_groups

@@ -11,7 +11,7 @@ from core.library.importing import keep_result
 from core.predictions import Dates, Members
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import read_source
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import read as sandbox
 from core.studies.posthoc import calibrated_splits
 from tests.core.library.builders import SOURCE, small

@@ -12,7 +12,7 @@ from core.ood.scores import temperature_scaled
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.readers.formats.contents import FileBytes as FileSource
 from core.readers.predictions.interpret import read_source
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import read as sandbox
 from core.studies.clinic import binary_rows
 from core.studies.posthoc import STREAM, calibrated_splits, cut, cut_rows, fit

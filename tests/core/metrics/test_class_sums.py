@@ -4,8 +4,8 @@ from numpy.testing import assert_allclose
 
 from core.metrics import suite
 from core.metrics.binning import equal_width_cuts
-from core.metrics.class_sums import LEVELS, class_sums
-from core.metrics.verdict_codes import Part, Statistic
+from core.metrics.classwise import LEVELS, class_sums
+from core.metrics.records import Part, Statistic
 from core.predictions import Groups, Predictions, ScoreKind, Task
 from tests.benchmarks.claims.designs import softmax
 

@@ -7,8 +7,8 @@ from scipy import stats
 from core.configs import AuditConfig
 from core.metrics import METRICS, classwise, suite
 from core.metrics.classwise import ClassCells
+from core.metrics.records import BEYOND_CHANCE, Part
 from core.metrics.verdict import ONE_SIDED
-from core.metrics.verdict_codes import BEYOND_CHANCE, Part
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.reliability.classes import gap_tone
 

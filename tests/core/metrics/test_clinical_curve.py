@@ -10,10 +10,8 @@ from statsmodels.stats.proportion import proportion_confint
 from core.configs import AuditConfig
 from core.errors import UsageError
 from core.metrics import clinical, suite
-from core.metrics.clinical.curve import cell_errors, curve_errors
+from core.metrics.clinical.curve import ClaimCells, Loess, Lowess, cell_errors, curve_errors
 from core.metrics.clinical.estimates import curve_estimates
-from core.metrics.clinical.loess import Loess
-from core.metrics.clinical.lowess import ClaimCells, Lowess
 from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from tests.reference import slow_metrics

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.metrics.exact import at_least, binomial_test, exact_interval
+from core.metrics.intervals import at_least, binomial_test, exact_interval
 
 K = np.array([0, 1, 3, 50, 99, 100, 412, 22_000, 3])
 N = np.array([10, 10, 50, 100, 100, 100, 20_000, 22_433, 1_000_000])

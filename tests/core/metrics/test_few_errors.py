@@ -5,17 +5,17 @@ import pytest
 from scipy.stats import chi2
 
 from core.configs import AuditConfig
-from core.metrics.few_errors import (
+from core.metrics.proper import (
     Losses,
     Unseen,
     brier_losses,
     nll_losses,
+    nll_rows,
     risk_losses,
     upper_end,
 )
-from core.metrics.proper import nll_rows
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.selective import aurc, error_weights, risk_coverage
+from core.metrics.ranking import aurc, error_weights, risk_coverage
 from core.metrics.suite import audit
 from core.predictions import INDEPENDENT, Outcomes, Predictions, SamplingDesign, ScoreKind, Task
 

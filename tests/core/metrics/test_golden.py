@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.metrics import METRICS, binning, lipschitz, smooth, top_label
+from core.metrics import METRICS, binning, smooth, top_label
 from core.metrics.ranked import SortedOutcomes
 from core.predictions import Predictions, ScoreKind, Task
 
@@ -140,10 +140,10 @@ OTHERS = {
     "relplot_smECE_width": lambda rows: smooth.relplot_smece(ranked_of(rows))[1],
     "relplot_sigma005": lambda rows: smooth.relplot_smece_at(ranked_of(rows), 0.05),
     "smece_exact": lambda rows: smooth.smece(ranked_of(rows)),
-    "smCE_lp": lambda rows: lipschitz.smce(ranked_of(rows)),
+    "smCE_lp": lambda rows: smooth.smce(ranked_of(rows)),
     "pgap_squared": lambda rows: {
-        "pgap": lipschitz.pgap(ranked_of(rows)),
-        "smCE": lipschitz.smce(ranked_of(rows)),
+        "pgap": smooth.pgap(ranked_of(rows)),
+        "smCE": smooth.smce(ranked_of(rows)),
     },
     "nll": lambda rows: METRICS["nll"].function(rows),
     "brier_sum": lambda rows: METRICS["brier"].function(rows),

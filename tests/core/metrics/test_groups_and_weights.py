@@ -14,9 +14,8 @@ from core.configs import AuditConfig
 from core.metrics import METRICS, clinical, estimates
 from core.metrics.binning import equal_width_cuts, sums
 from core.metrics.classwise import class_bins, redrawn_ece
-from core.metrics.clinical.fit import recalibration
+from core.metrics.clinical.fit import recalibration, spiegelhalter_z
 from core.metrics.clinical.groups import grouping, subgroups
-from core.metrics.clinical.scores import spiegelhalter_z
 from core.metrics.comparison import compare, compared
 from core.metrics.design_effect import (
     degrees_of_freedom,
@@ -29,13 +28,14 @@ from core.metrics.group_resamples import (
     centring_left,
     outcomes_alike,
     resamples_of,
+    shares_by_weight,
+    variance_around,
 )
 from core.metrics.grouped import GroupCells, effective_mean, effective_rarer, row_draws, summary_of
 from core.metrics.paired import difference, draws
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc_error
 from core.metrics.suite import audit, prepare
-from core.metrics.weight_model import shares_by_weight, variance_around
 from core.predictions import (
     COPIES,
     Groups,

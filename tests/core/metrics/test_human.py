@@ -17,8 +17,7 @@ from core.configs import AuditConfig
 from core.errors import Refused
 from core.metrics import human
 from core.metrics.human.audit import disagreement_groups
-from core.metrics.human.errors import ece_floor
-from core.metrics.human.floor import CONCENTRATIONS, log_likelihoods
+from core.metrics.human.errors import CONCENTRATIONS, ece_floor, log_likelihoods
 from core.metrics.intervals import wilson
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.top_label import ece

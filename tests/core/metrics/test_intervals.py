@@ -18,8 +18,7 @@ from core.metrics.intervals import (
     wilson,
 )
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.ranking import auroc_error
-from core.metrics.selective import aurc
+from core.metrics.ranking import aurc, auroc_error
 from core.metrics.smooth import smece, smece_draws
 from core.metrics.top_label import ece, ece_em, weighted_gap
 from core.predictions import Outcomes, Predictions, ScoreKind, Task

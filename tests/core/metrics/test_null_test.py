@@ -13,7 +13,7 @@ from core.metrics.null_test import (
     significant,
 )
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.verdict_codes import Statistic
+from core.metrics.records import Statistic
 from core.predictions import Outcomes
 
 

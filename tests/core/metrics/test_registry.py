@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 
-from core.metrics import METRICS, lipschitz
+from core.metrics import METRICS, smooth
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.smooth import smece
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
@@ -131,17 +131,17 @@ def test_smooth_corrections_of_many_claims_stay_near_those_of_each(monkeypatch):
     confidence = rng.random(1_500)
     correct = rng.random(1_500) < confidence**1.3
     exact = {name: value(name, confidence, correct) for name in ("smce", "pgap")}
-    monkeypatch.setattr(lipschitz, "MOST", 100)  # as 30,000 claims would be taken together
+    monkeypatch.setattr(smooth, "MOST", 100)  # as 30,000 claims would be taken together
     for name, most in (("smce", 1 / 100), ("pgap", 4 / 100)):
         merged = value(name, confidence, correct)
         assert merged != exact[name]
         assert abs(merged - exact[name]) <= most
-    gaps = lipschitz.to_nodes(
+    gaps = smooth.to_nodes(
         (confidence - correct)[np.argsort(confidence)][None], np.sort(confidence)
     )
-    weight = lipschitz.to_nodes(np.ones((1, 1_500)), np.sort(confidence))
-    assert lipschitz.smce_draws(gaps, 1_500)[0] == pytest.approx(exact["smce"], abs=0.5 / 64)
-    assert lipschitz.pgap_draws(gaps, weight, 1_500)[0] == pytest.approx(exact["pgap"], abs=2 / 64)
+    weight = smooth.to_nodes(np.ones((1, 1_500)), np.sort(confidence))
+    assert smooth.smce_draws(gaps, 1_500)[0] == pytest.approx(exact["smce"], abs=0.5 / 64)
+    assert smooth.pgap_draws(gaps, weight, 1_500)[0] == pytest.approx(exact["pgap"], abs=2 / 64)
 
 
 def test_smece_keeps_the_mass_at_the_ends():

@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 from core.configs import AuditConfig, BinRule
 from core.errors import UsageError
 from core.metrics import METRICS, clinical, suite
-from core.metrics.class_sums import AnswersOfRows, class_sums
+from core.metrics.classwise import AnswersOfRows, class_sums
 from core.metrics.notices import notices
 from core.metrics.null_test import NullTest
 from core.metrics.ranked import SortedOutcomes

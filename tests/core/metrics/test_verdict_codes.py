@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from core.metrics.verdict_codes import DETECTED, MixedReading, VerdictCode, VerdictSubject
+from core.metrics.records import DETECTED, MixedReading, VerdictCode, VerdictSubject
 
 STORED = {
     "over_confident": "over-confident",

@@ -24,7 +24,7 @@ import numpy as np
 
 from core.errors import AuditError
 from core.readers.formats.contents import FileBytes
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox.readers import FILE, READERS, SHARD
 from core.readers.sandbox.wire import Exchange
 from tests import hostile_cases as made

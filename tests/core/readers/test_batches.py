@@ -16,8 +16,7 @@ from core.errors import Refused
 from core.readers.formats.contents import Contents, FileBytes
 from core.readers.formats.parse import read_contents
 from core.readers.predictions.interpret import read_source
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import NeedsChoice
+from core.readers.predictions.result import NeedsChoice, ReadOptions
 from tests import hostile_cases as made
 
 z, y = made.LOGITS, made.LABELS

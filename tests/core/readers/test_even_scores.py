@@ -6,7 +6,7 @@ import pytest
 from core.metrics.suite import audit
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import read_source
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 
 
 @pytest.mark.parametrize("kind", ["sigmoid", "logits"])

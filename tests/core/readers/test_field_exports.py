@@ -11,8 +11,7 @@ from core.metrics.ranking import auroc
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import InterpretedFile, read_source
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import choose_split
+from core.readers.predictions.result import ReadOptions, choose_split
 from tests.field_exports import EXPORTS, Export, Truth
 
 ROUNDED = 0.01  # of the NLL of numbers that were printed to few digits and then divided out

@@ -15,9 +15,9 @@ from imagecodecs import jpeg8_encode, jpegls_encode
 from PIL import Image, PngImagePlugin
 
 from core.errors import LostWorker, Refused
-from core.readers.films import film_dicom
+from core.readers.films import film_file
 from core.readers.films.film import Film
-from core.readers.films.film_chunks import jpeg_skeleton, png_skeleton
+from core.readers.films.film_codestream import jpeg_skeleton, png_skeleton
 from core.readers.films.film_file import read_film_file
 from core.readers.formats.contents import FileBytes
 from core.readers.sandbox import child_process, scratch, wire
@@ -136,8 +136,8 @@ def test_decoders_never_see_what_is_not_pixels() -> None:
         assert not any(canary.encode() in cut.data for canary in CANARIES)
     for name in ("dicom", "bare"):
         data = memoryview(NAMED[name])
-        tags = film_dicom._tags(data, marked=name == "dicom")
-        assert {tag.keyword for tag in tags} <= {*film_dicom.KEYWORDS, "SpecificCharacterSet"}
+        tags = film_file._tags(data, marked=name == "dicom")
+        assert {tag.keyword for tag in tags} <= {*film_file.KEYWORDS, "SpecificCharacterSet"}
 
 
 def test_a_file_that_cannot_be_opened_keeps_its_name_to_itself(tmp_path: Path) -> None:

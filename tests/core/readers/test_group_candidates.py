@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from core import codec
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import Inspection
+from core.readers.predictions.result import Inspection, ReadOptions
 from tests.core.readers.test_groups import IDS, LABELS, PATIENT, WEIGHT, N, P, csv, npz, part, read
 
 

@@ -12,7 +12,7 @@ from core.errors import Refused, UsageError
 from core.predictions import Predictions
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import InterpretedFile, read_source
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import read as sandbox
 
 RNG = np.random.default_rng(5)

@@ -15,7 +15,7 @@ from core.errors import Refused
 from core.histories import COLUMNS
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import read_source
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import read as sandbox
 from core.readers.tables import history_file
 from core.readers.tables.history_file import read_history

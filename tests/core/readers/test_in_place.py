@@ -15,7 +15,7 @@ from core.errors import LostWorker, Refused
 from core.predictions import ScoreKind
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import read_source
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import read as sandbox
 from core.readers.sandbox import wire
 

@@ -10,8 +10,7 @@ from core.errors import Refused
 from core.predictions import ScoreKind, Task
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import InterpretedFile, read_source
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import Inspection, NeedsChoice
+from core.readers.predictions.result import Inspection, NeedsChoice, ReadOptions
 from tests import hostile_cases as made
 
 z, p, y = made.LOGITS, made.PROBABILITIES, made.LABELS

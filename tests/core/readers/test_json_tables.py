@@ -10,7 +10,7 @@ from core.errors import Refused
 from core.readers.formats.contents import Contents, FileBytes
 from core.readers.formats.parse import read_contents
 from core.readers.predictions.interpret import read_source
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 
 NAMES = ["cat", "dog", "label"]
 ROWS = [[0.1, 0.9, "dog"], [0.7, 0.3, "cat"], [0.4, 0.6, "cat"], [0.2, 0.8, "dog"]]

@@ -11,8 +11,7 @@ from core.errors import Refused, UsageError
 from core.predictions import ScoreKind
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import InterpretedFile, read_source
-from core.readers.predictions.options import ReadOptions, Units
-from core.readers.predictions.result import Inspection
+from core.readers.predictions.result import Inspection, ReadOptions, Units
 from tests import hostile_cases as made
 
 z, p, y = made.LOGITS, made.PROBABILITIES, made.LABELS

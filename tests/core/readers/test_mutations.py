@@ -6,7 +6,7 @@ import pytest
 from core.errors import Refused
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import InterpretedFile, read_source
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from tests.core.readers.test_refusals import VALID, labels_of
 
 MUTATIONS = 150

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from core.errors import AuditError, Refused
-from core.readers.formats import pictures
+from core.readers.formats import archive
 from core.readers.formats.contents import FileBytes
 from core.readers.sandbox.read import read_pictures
 
@@ -31,7 +31,7 @@ def packed(folder: Path, members: dict[str, bytes], *, mode: int = stat.S_IFREG 
     return path
 
 
-def unpacked(path: Path) -> tuple[pictures.PictureFiles, dict[str, bytes]]:
+def unpacked(path: Path) -> tuple[archive.PictureFiles, dict[str, bytes]]:
     into = path.parent / "into"
     files = read_pictures(path, into=into, name="set.zip")
     found = {str(p.relative_to(into)): p.read_bytes() for p in into.rglob("*") if p.is_file()}
@@ -109,7 +109,7 @@ def test_too_many_or_too_large_is_refused_by_the_directory(tmp_path, monkeypatch
         source = FileBytes.of_file("set.zip", file)
         for limit, code in (("MOST", "ARCHIVE_COUNT"), ("MOST_BYTES", "ARCHIVE_SIZE")):
             with monkeypatch.context() as patch:
-                patch.setattr(pictures, limit, 2)
+                patch.setattr(archive, limit, 2)
                 with pytest.raises(Refused) as refused:
-                    pictures.read_pictures(source)
+                    archive.read_pictures(source)
             assert refused.value.code == code

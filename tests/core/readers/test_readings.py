@@ -14,8 +14,7 @@ from core.metrics.ranking import auroc
 from core.predictions import Predictions, Task
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import read_source
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import NeedsChoice, choose_split
+from core.readers.predictions.result import NeedsChoice, ReadOptions, choose_split
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
 MANIFEST = SHARED / "hostile" / "readings" / "manifest.json"

@@ -17,8 +17,7 @@ from core.predictions import ScoreKind
 from core.readers.formats.contents import FileBytes
 from core.readers.formats.sniff import FileFormat, sniff
 from core.readers.predictions.interpret import read_source
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import NeedsChoice
+from core.readers.predictions.result import NeedsChoice, ReadOptions
 from tests import hostile_cases as made
 
 z, p, y = made.LOGITS, made.PROBABILITIES, made.LABELS

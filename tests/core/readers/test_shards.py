@@ -23,7 +23,7 @@ from core.readers.formats import shards as module
 from core.readers.formats.contents import FileBytes
 from core.readers.formats.shards import Shards, read_shards, shard_files
 from core.readers.predictions.interpret import read_source
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import read as sandbox
 
 N, K = 60, 4

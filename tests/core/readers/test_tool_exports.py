@@ -26,8 +26,7 @@ from core.predictions import Predictions
 from core.readers.formats import parse
 from core.readers.formats.contents import FileBytes, id_text
 from core.readers.predictions.interpret import InterpretedFile, read_source
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import NeedsChoice, choose_split
+from core.readers.predictions.result import NeedsChoice, ReadOptions, choose_split
 from core.readers.sandbox import read as sandbox
 from core.readers.tables import table_roles
 from tests.field_exports import EXPORTS

@@ -14,8 +14,15 @@ from core.errors import Refused
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import InterpretedFile, read_source
-from core.readers.predictions.options import AnswersPerRow, ReadOptions, Units, classes_text
-from core.readers.predictions.result import Inspection, NeedsChoice, choose_split
+from core.readers.predictions.result import (
+    AnswersPerRow,
+    Inspection,
+    NeedsChoice,
+    ReadOptions,
+    Units,
+    choose_split,
+    classes_text,
+)
 from core.repeats import repeats
 from tests import hostile_cases as made
 

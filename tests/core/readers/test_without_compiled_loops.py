@@ -21,7 +21,7 @@ from pathlib import Path
 sys.modules["numba"] = None  # cannot be imported
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import read_source
-from core.readers.predictions.options import ReadOptions
+from core.readers.predictions.result import ReadOptions
 from core.readers.predictions.result import NeedsChoice
 path = Path(sys.argv[1])
 with path.open("rb") as file:

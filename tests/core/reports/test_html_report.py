@@ -13,8 +13,7 @@ from core.configs import AuditConfig
 from core.errors import Notice
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
-from core.readers.predictions.options import ReadOptions
-from core.readers.predictions.result import Inspection, ReadResult
+from core.readers.predictions.result import Inspection, ReadOptions, ReadResult
 from core.reports.document import Chapter, Document, Edition, Section
 from core.reports.drawing import drawn
 from core.reports.html import PageView, audit_html, document_html, preview_html, sheet_html

@@ -2,9 +2,18 @@ import numpy as np
 import pytest
 
 from core.configs import BinRule
-from core.metrics.records import Audit, BinTable, Evidence, Floor, Gap, Score, TargetAudit, Verdict
+from core.metrics.records import (
+    Audit,
+    BinTable,
+    Evidence,
+    Floor,
+    Gap,
+    Score,
+    Statistic,
+    TargetAudit,
+    Verdict,
+)
 from core.metrics.suite import diagram, prepare
-from core.metrics.verdict_codes import Statistic
 from core.predictions import Predictions, ScoreKind, Task
 
 

@@ -9,7 +9,7 @@ from core.configs import AuditConfig
 from core.library import SAMPLES, Library
 from core.metrics import suite
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.verdict_codes import VerdictCode
+from core.metrics.records import VerdictCode
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.kit.labels import (
     PLAIN_VERBS,

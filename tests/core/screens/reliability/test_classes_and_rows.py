@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from core.configs import AuditConfig
+from core.metrics.records import BEYOND_CHANCE
 from core.metrics.suite import audit, class_gaps, diagram, prepare
-from core.metrics.verdict_codes import BEYOND_CHANCE
 from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.screens.reliability.classes import MAX_CLASSES, class_card, gap_tone
 from core.screens.reliability.view import (

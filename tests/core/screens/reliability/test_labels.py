@@ -3,8 +3,7 @@
 import re
 from dataclasses import replace
 
-from core.metrics.records import Gap
-from core.metrics.verdict_codes import VerdictCode
+from core.metrics.records import Gap, VerdictCode
 from core.screens.kit.labels import label_verdicts
 from core.screens.reliability.classes import labels_view
 

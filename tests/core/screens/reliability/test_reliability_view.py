@@ -5,8 +5,15 @@ import numpy as np
 import pytest
 
 from core.errors import Notice
-from core.metrics.records import ClassCell, Floor, Gap, MixedEnd
-from core.metrics.verdict_codes import MixedReading, Statistic, VerdictSubject
+from core.metrics.records import (
+    ClassCell,
+    Floor,
+    Gap,
+    MixedEnd,
+    MixedReading,
+    Statistic,
+    VerdictSubject,
+)
 from core.screens.kit.marks import tone
 from core.screens.kit.numbers import counts_apart
 from core.screens.kit.sentences import other_sentence, plain_sentence, verdict_sentence

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.library.index import RunRow
-from core.metrics.verdict_codes import VerdictCode
+from core.metrics.records import VerdictCode
 from core.screens.runs import PLAIN, TECHNICAL, run_table, verdict
 
 

@@ -17,10 +17,8 @@ from core.arrays import log_sigmoid
 from core.metrics import clinical
 from core.metrics.clinical import Bands, bands
 from core.metrics.clinical.groups import grouping
-from core.metrics.exact import exact_interval
-from core.metrics.intervals import wilson
-from core.metrics.records import Verdict
-from core.metrics.verdict_codes import VerdictCode
+from core.metrics.intervals import exact_interval, wilson
+from core.metrics.records import Verdict, VerdictCode
 from core.predictions import Groups, Outcomes, Predictions, SamplingDesign, ScoreKind, Task, Weights
 from core.reports.html import PageView, sheet_html
 from core.reports.table import csv_text
