@@ -17,6 +17,7 @@ import zipfile
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from unittest import mock
 
@@ -70,35 +71,47 @@ class Export:
         What writes files of this form.
     form : str
         What the files look like, in a sentence or two.
-    write : callable
-        Writes the files into a folder and gives their paths: the scores first, then the file of
-        labels if there is any. The same content on every call.
-    truth : Truth
-        The numbers of the part or the model that comes first.
-    also : tuple of Truth
-        Other numbers that are as right, if it is clear what they are of: another part or model in
-        the same file, or another accepted reading of the same columns.
+    build : callable
+        Makes the numbers, at first use: what writes them, and the truths.
     """
 
     name: str
     tool: str
     form: str
-    write: Writer
-    truth: Truth
-    also: tuple[Truth, ...] = ()
+    build: Callable[[], tuple]
+
+    @cached_property
+    def _built(self) -> tuple:
+        return self.build()
+
+    @property
+    def write(self) -> Writer:
+        """What writes the files into a folder and gives their paths, with the same content always.
+
+        The scores come first, then the file of labels if there is any.
+        """
+        return self._built[0]
+
+    @property
+    def truths(self) -> tuple[Truth, ...]:
+        """The numbers of the part or the model that comes first, then others that are as right.
+
+        Where it is clear what they are of: another part or model in the same file, or another
+        accepted reading of the same columns.
+        """
+        return self._built[1:]
 
 
 _registered: list[Export] = []
 
 
 def _form(tool: str) -> Callable:
-    """Register what a function builds, (writer, truth, other truths), under the function's name."""
+    """Register what builds (writer, truth, other truths), under the function's name."""
 
     def register(build: Callable) -> Callable:
-        write, truth, *also = build()
         form = " ".join(build.__doc__.split())
         name = build.__name__.strip("_").replace("_", "-")
-        _registered.append(Export(name, tool, form, write, truth, tuple(also)))
+        _registered.append(Export(name, tool, form, build))
         return build
 
     return register

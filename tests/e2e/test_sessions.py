@@ -63,6 +63,7 @@ def test_nothing_that_is_drawn_is_sent_again_unchanged(server, link):
     assert not again & DRAWN
 
 
+@pytest.mark.nightly
 def test_moves_reach_the_page(server):
     async def moved() -> list[str]:
         async with visiting(server.url) as visitor:
@@ -88,6 +89,7 @@ def test_an_error_on_the_page_is_raised():
         visitor._take(message)
 
 
+@pytest.mark.nightly
 def test_parts_that_draw_themselves_anew_are_waited_for(server):
     """A film without an answer draws itself anew until there is one."""
 
@@ -104,8 +106,11 @@ def test_parts_that_draw_themselves_anew_are_waited_for(server):
 @pytest.mark.parametrize(
     ("acts", "cut", "megabytes", "n_rounds", "n_before", "room_mib"),
     [
-        ("dropped", False, 50, 4, 1, 50.0),  # what one of four sessions would keep, at the least
-        pytest.param("dropped", False, 50, 5, 4, 0.0, marks=pytest.mark.nightly),
+        *(
+            pytest.param("dropped", False, 50, *rounds, marks=pytest.mark.nightly)
+            # The first has room for what one of four sessions would keep, at the least.
+            for rounds in ((4, 1, 50.0), (5, 4, 0.0))
+        ),
         *(
             pytest.param(acts, cut, megabytes, 20, 4, 0.0, marks=pytest.mark.soak)
             for acts in ("dropped", "kept")

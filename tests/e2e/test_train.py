@@ -100,6 +100,7 @@ def start_adafocal(page: Page) -> None:
     expect(page.locator(HEADING)).to_contain_text("AdaFocal, small_cnn on digits")
 
 
+@pytest.mark.nightly
 def test_the_form_fits_and_one_click_trains_adafocal_on_digits(open_page, one_slot):
     page = open_page()
     for fold, field in (

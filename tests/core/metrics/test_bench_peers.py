@@ -72,6 +72,7 @@ def test_the_reference_is_of_the_same_logits_in_float64():
 # One process a measurement ------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_a_process_measures_what_it_is_given():
     measured = in_process(sys.executable)(Job("ood", "60x2", "Candor"))
     assert measured.right

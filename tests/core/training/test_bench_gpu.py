@@ -305,14 +305,12 @@ def without_packages(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("without_packages")
 @pytest.mark.parametrize(
     ("stage", "state", "reason"),
     [
-        pytest.param(
-            *("heatmaps", "left out", "pytorch_grad_cam is not installed"),
-            marks=pytest.mark.nightly,
-        ),
+        ("heatmaps", "left out", "pytorch_grad_cam is not installed"),
         ("bfloat16", "done", ""),
     ],
 )

@@ -68,7 +68,9 @@ def kill_while_saving(saver: subprocess.Popen[str], folder: Path, seconds: float
     return max([first, *map(int, iter(saver.stdout.readline, "dead\n"))])
 
 
-@pytest.mark.parametrize("saver", ["loop", "threaded"], indirect=True)
+@pytest.mark.parametrize(
+    "saver", [pytest.param("loop", marks=pytest.mark.nightly), "threaded"], indirect=True
+)
 @pytest.mark.parametrize("n_kills", [10, pytest.param(200, marks=pytest.mark.soak)])
 def test_after_kill_9_the_last_checkpoint_is_whole_and_no_saved_epoch_is_lost(
     n_kills, saver, tmp_path
@@ -142,7 +144,7 @@ def started(mode: str, *folders: Path) -> subprocess.Popen[bytes]:
     )
 
 
-@pytest.mark.parametrize("n_ranks", [1, 2])
+@pytest.mark.parametrize("n_ranks", [pytest.param(1, marks=pytest.mark.nightly), 2])
 def test_what_was_kept_is_saved_at_sigterm_amid_a_step_that_never_ends(n_ranks, tmp_path):
     """Of two ranks the second alone gets the signal."""
     folders = [tmp_path / str(rank) for rank in range(n_ranks)]
@@ -170,7 +172,7 @@ def test_no_epoch_is_finished_while_the_last_one_is_saved_at_sigterm(tmp_path):
     assert 0 <= printed[-1] - checkpoint.newest(tmp_path)["epoch"] <= 1
 
 
-@pytest.mark.parametrize("writable", [True, False])
+@pytest.mark.parametrize("writable", [pytest.param(True, marks=pytest.mark.nightly), False])
 def test_sigterm_after_another_signal_ends_it_whether_or_not_it_can_save(writable, tmp_path):
     folder, moved = tmp_path / "checkpoint", tmp_path / "moved"
     with started("stuck", folder) as process:
