@@ -8,9 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from core.arrays import Bool, Float, Int, Scores
+from core.arrays import Bool, Float, Int
 from core.defaults import N_BINS
-from core.errors import Refused
 from core.histories import BinHistory, History
 from core.losses.bins import validation_bins
 from core.metrics.binning import equal_width_cuts, sums
@@ -21,7 +20,7 @@ DOT: Final = "."
 BINS: Final = 25  # Mukhoti et al. 2020, figure 2
 RELIABILITY, NORMS, VALIDATION = "train_bins", "row_grad_norm", "val_bins"
 OF_TRAINING: Final = ("train_top", "train_own", "own_lower", "own_upper")
-LEARNED: Final = "learned"
+LEARNED: Final = "train_learned"
 LEARNED_GROUPS, LOGIT_BINS = 4, 20
 DECADES: Final = (-8, 2)  # of norms; what lies beyond counts in the bins at the ends
 PER_DECADE: Final = 3
@@ -124,36 +123,13 @@ def validation_history(history: History) -> tuple[BinHistory, dict[str, Float]] 
     return bins, dict(zip(OF_TRAINING, of_training, strict=True))
 
 
-def learned_epochs(validation: Scores, labels: Int) -> Int:
-    """Return the epoch from which each row is answered right ever after; E + 1 where there is none.
-
-    Parameters
-    ----------
-    validation : (E, N, K) array of float
-        Logits after each epoch, 1..E. Of equal logits the first class is the answer.
-    labels : (N,) array of int in 0..K-1
-
-    Raises
-    ------
-    Refused
-        NONFINITE when an epoch holds logits of a diverged model.
-    """
-    learned = np.ones(len(labels), np.int64)
-    for epoch, logits in enumerate(validation):
-        if not np.isfinite(logits).all():
-            what, remedy = "Validation logits that are not numbers", "lower the learning rate"
-            raise Refused("NONFINITE", what, remedy, f"epoch {epoch + 1}")
-        learned[logits.argmax(axis=-1) != labels] = epoch + 2
-    return learned
-
-
 def learned_logits(learned: Int, largest: Float, n_epochs: int) -> dict[str, float]:
     """Return how the largest logit at the end is spread over rows of each span of learned epochs.
 
     Parameters
     ----------
     learned : (N,) int64 in 1..E + 1
-        The epoch from which a row is answered right to the end, as of `learned_epochs`.
+        The epoch from which a training row is answered right to the end; E + 1 where it is not.
     largest : (N,) float64
     n_epochs : int
         E.
@@ -168,7 +144,7 @@ def learned_logits(learned: Int, largest: Float, n_epochs: int) -> dict[str, flo
 
     References
     ----------
-    Ghosh et al. 2022, appendix M and figure 34, of training rows.
+    Ghosh et al. 2022, appendix M and figure 34.
     """
     edges = np.histogram_bin_edges(largest, LOGIT_BINS)
     spans = np.array_split(np.arange(1, n_epochs + 1), min(n_epochs, LEARNED_GROUPS))

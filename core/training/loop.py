@@ -245,7 +245,7 @@ LOSS_ROWS: Final = 512  # validation rows whose loss is taken at once, for losse
 
 @dataclass
 class Sums:
-    """What the steps of an epoch add up to, on the device.
+    """What the steps of an epoch add up to, on the device but for `rows`.
 
     Attributes
     ----------
@@ -260,6 +260,8 @@ class Sums:
         Confidence and correctness of the answers, as the rows were trained on.
     logit_norm : scalar float64
         Of the logits of all rows.
+    rows, largest : lists of tensors
+        Which rows of the training part they were, in order, and the largest logit of each.
     """
 
     loss: Tensor
@@ -267,6 +269,8 @@ class Sums:
     logit_norm: Tensor
     log_odds: list[Tensor]
     answers: list[tuple[Tensor, Tensor]]
+    rows: list[Tensor]
+    largest: list[Tensor]
     n_steps: int = 0
     n_rows: int = 0
 
@@ -278,8 +282,7 @@ class Sums:
             torch.zeros((), dtype=double, device=device),
             torch.zeros(3, dtype=double, device=device),
             torch.zeros((), dtype=double, device=device),
-            [],
-            [],
+            *([], [], [], []),
         )
 
 
@@ -474,6 +477,8 @@ def _step(
         sums.log_odds.append(loss.true_log_odds(logits.float(), targets))
         sums.answers.append(loss.answers(logits, targets))
         sums.logit_norm += logits.double().norm(dim=1).sum()
+        sums.rows.append(rows)
+        sums.largest.append(logits.float().amax(dim=1))
         sums.n_rows += len(rows)
         sums.loss += (value if loss.reduction == "sum" else value * len(rows)).detach()
         clipped = (bound / (norm + 1e-6)).clamp(max=1.0)  # as torch scales gradients
@@ -519,11 +524,11 @@ def _record(parts: TrainingSetup, sums: Sums, updates: list[EpochUpdate], logits
     }
     if parts.learned is not None:
         # From which epoch on each row is answered right, and what that says once training has ended
-        wrong = torch.from_numpy(~val.correct)
-        parts.learned = torch.where(wrong, parts.epoch + 2, parts.learned)
+        rows = torch.cat(sums.rows)
+        parts.learned[rows[torch.from_numpy(~correct)]] = parts.epoch + 2
         if parts.epoch + 1 == parts.config.epochs:
-            largest = scores.max(axis=1).astype(np.float64)
-            measured |= learned_logits(parts.learned.numpy(), largest, parts.config.epochs)
+            largest = torch.cat(sums.largest).double().cpu().numpy()
+            measured |= learned_logits(parts.learned[rows].numpy(), largest, parts.config.epochs)
     if parts.config.test_curves:
         test, truth = predict(parts, parts.data.test), parts.targets["test"]
         tested = answers(test.cpu().numpy(), truth.cpu().numpy(), parts.data.task)

@@ -118,8 +118,9 @@ class TrainingSetup:
     kept : dict
         Epoch, score and weights of the best epoch so far; empty where the last one is kept.
     learned : (N,) int64 tensor or None
-        From which epoch each validation row was answered right to the last; E + 1 of E epochs
-        where it is not. None with many labels, and of checkpoints from before it was noted.
+        From which epoch each row of the training part was answered right to the last, as it was
+        trained on; E + 1 of E epochs where it is not. None with many labels, and of checkpoints
+        from before it was noted.
     compiled : bool or None
         Whether the model is compiled; None until the first step has tried it.
     uncompiled : tuple of Notice
@@ -205,7 +206,7 @@ class TrainingSetup:
             "scaler": dict(self.fabric.strategy.precision.state_dict()),
             "plateau": self.plateau.state(),
             "kept": self.kept,
-            "learned": self.learned,
+            "train_learned": self.learned,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -237,7 +238,7 @@ class TrainingSetup:
         self.epoch, self.n_batches = state["epoch"], state["n_batches"]
         self.at_once = state.get("at_once", MOST_AT_ONCE)
         self.plateau, self.kept = Plateau.of(state.get("plateau", {})), state.get("kept", {})
-        self.learned = state.get("learned")
+        self.learned = state.get("train_learned")
 
 
 def assemble(
@@ -280,7 +281,7 @@ def assemble(
         rows=rows,
         learned=None
         if data.task is Task.MULTILABEL
-        else torch.ones(len(data.val), dtype=torch.int64),
+        else torch.ones(len(data.train), dtype=torch.int64),
         compiled=None if compiled else False,
         at_once=min(MOST_AT_ONCE, 8 * config.batch_size),
     )

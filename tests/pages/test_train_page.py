@@ -30,11 +30,10 @@ from core.training.submission import FIRST
 from pages.ui import task
 from pages.ui.jobs import machine
 from pages.ui.task import Work
-from pages.ui.train import watch
 from pages.ui.train.form import FORM
 from pages.ui.weights_source import weights_of
 from tests.core.library.builders import keep_trained
-from tests.pages.seen import fine, html, opened, until
+from tests.pages.seen import fine, html, opened
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.usefixtures("paused")
@@ -692,7 +691,7 @@ def test_the_bins_of_a_training_are_drawn_once(page, keep, monkeypatch):
     test = fine(page(job="mine"))
     for title in ("Calibration error by bin", "Largest logit by learned epoch"):
         assert title in html(test)
-    for text in ("underlined in grey", "10 to 14", "the paper's are training rows"):
+    for text in ("underlined in grey", "10 to 14", "a training row is answered right"):
         assert text in unescape(html(test))
     test.selectbox(key="widget.trained").set_value("own").run()
     assert built == [False, True]
@@ -762,38 +761,6 @@ def test_a_finished_job_opens_its_run(page, keep, library):
     assert test.query_params["run"] in ("ended", ["ended"])
     assert "a run" in test.selectbox(key="app.picked").options
     assert "file digest" in html(test)
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_logits_by_learned_epoch_are_drawn_where_they_were_kept(page, keep, library, kept):
-    logits = np.zeros((3, 90, 3), np.float32) if kept else None
-    keep_trained(library, "ended", validation=logits)
-    keep("ended", JobState.SUCCEEDED, run="ended")
-    text = html(fine(page(job="ended")))
-    assert ("Largest logit by learned epoch" in text) is kept
-    assert ("the paper's are training rows" in unescape(text)) is kept
-    assert ("When rows were learned is not known" in text) is not kept
-
-
-def test_many_logits_are_read_in_a_process_once_somebody_wants_them(
-    page, keep, library, monkeypatch
-):
-    monkeypatch.setattr(watch, "LIGHT_BYTES", 0)
-    keep_trained(library, "ended", validation=np.zeros((3, 90, 3), np.float32))
-    keep("ended", JobState.SUCCEEDED, run="ended")
-    test = fine(page(job="ended"))
-    assert not test.session_state[task.WORKS]
-    test.button(key="job.learned").click().run()
-    until(fine(test), lambda: "Largest logit by learned epoch" in html(test))
-    assert "Show the largest logits by learned epoch" not in buttons(test)
-
-
-def test_damaged_logits_are_refused_where_they_would_be_drawn(page, keep, library):
-    keep_trained(library, "ended", validation=np.zeros((3, 90, 3), np.float32))
-    keep("ended", JobState.SUCCEEDED, run="ended")
-    (library.folder("ended") / "validation.safetensors").write_bytes(b"no logits")
-    (refusal,) = page(job="ended").error
-    assert "validation.safetensors cannot be read" in unescape(refusal.value)
 
 
 def test_a_model_of_texts_is_not_offered_images(page, keep, library):

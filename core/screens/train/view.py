@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 
 from core.arrays import Float, Int
 from core.histories import History
-from core.library import open_library
 from core.screens.kit.curves import SHARES, Colour, Dash, Plot, TheoryCurve, legend
 from core.screens.kit.marks import RunMark, marks
 from core.screens.kit.numbers import Kind, count, finite, percent, points, three
@@ -28,8 +27,6 @@ from core.training.distributions import (
     NORMS,
     RELIABILITY,
     column,
-    learned_epochs,
-    learned_logits,
     norm_middles,
 )
 
@@ -343,19 +340,6 @@ Read = Callable[[dict[str, float]], tuple[Float, Float]]
 MIDDLES = norm_middles()
 
 
-def learned_parts(run_id: str) -> Parts:
-    """Return what `learned_card` draws, from the logits of a run that has not recorded it.
-
-    LibraryError RUN_UNKNOWN, SPLIT_UNKNOWN, DAMAGED, or NO_HISTORY when no logits were kept;
-    Refused NONFINITE.
-    """
-    library = open_library()
-    logits = library.validation_logits(run_id)
-    epoch = learned_epochs(logits, library.load(run_id, "val").labels)
-    largest = logits[-1].max(axis=-1).astype(np.float64)
-    return {len(logits): learned_logits(epoch, largest, len(logits))}
-
-
 def learned_card(parts: Parts) -> FigureCard:
     """Return the distribution of the largest logit, of rows grouped by their learned epoch."""
     n_epochs = max(parts)
@@ -385,12 +369,12 @@ def learned_card(parts: Parts) -> FigureCard:
     ).card(
         LEARNED,
         "Largest logit by learned epoch",
-        "validation, at the end",
+        "training, at the end",
         (Column("logit", "largest logit", "number"), Column("share", "share", "share")),
         alt=f"Distribution of the largest logit after epoch {count(n_epochs)}, by learned epoch. "
         f"Medians: {', '.join(medians)}.",
-        caption="As Ghosh et al. 2022, figure 34, but of validation rows; the paper's are training "
-        "rows. From its learned epoch on, a row is answered right to the end.",
+        caption="As Ghosh et al. 2022, figure 34. From its learned epoch on, a training row is "
+        "answered right to the end, as it is trained on: images are shifted and mirrored.",
         curve=Column("learned", "learned"),
     )
 

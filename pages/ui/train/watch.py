@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 import streamlit as st
 
@@ -14,19 +13,17 @@ from core.histories import History
 from core.jobs.devices import CPU
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job, JobState
-from core.library.manifest import BINS, HISTORY, VALIDATION
-from core.predictions import Task
+from core.library.manifest import BINS, HISTORY
 from core.screens.gamma.view import TRAINING_BINS, training_bins_cards
 from core.screens.kit.records import FigureCard, Sentence
 from core.screens.kit.text import short
 from core.screens.train import view as views
 from core.screens.train import words
-from core.screens.train.view import TrainedRun, distribution_cards, learned_card, learned_parts
+from core.screens.train.view import TrainedRun, distribution_cards
 from core.screens.train.words import JobProgress
 from core.training import threads
 from core.training.distributions import LEARNED
-from pages.ui import frame, markup, open_runs, site, state, visitor, widgets
-from pages.ui.compute import step
+from pages.ui import markup, open_runs, site, state, visitor, widgets
 from pages.ui.jobs import queue
 from pages.ui.jobs import watch as job_watch
 from pages.ui.jobs.watch import WatchedJob
@@ -36,7 +33,6 @@ from pages.ui.visitor import open_jobs, open_library
 PANEL_WIDTH = 322  # three abreast on a wide screen, in a fold, too
 PLAIN_WIDTH = 500
 LISTED = 200  # runs offered to compare with
-LIGHT_BYTES = 12_000_000  # of logits; fewer are read in a fraction of a second
 
 
 def sentence(watched: WatchedJob) -> Sentence:
@@ -158,11 +154,11 @@ def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
             runs.append(TrainedRun(beside, name, other, n_epochs))
     if not history.n_epochs and not job.state.ended:
         widgets.second("Curves appear after the first epoch.")
-    _curves(runs, job)
+    _curves(runs)
     job_watch.log(jobs, job)
 
 
-def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
+def _curves(runs: Sequence[TrainedRun]) -> None:
     if not any(run.history.n_epochs for run in runs):
         return
     if len(runs) > 1:
@@ -202,54 +198,10 @@ def _curves(runs: Sequence[TrainedRun], job: Job) -> None:
                     )
                 widgets.figure(card)
                 widgets.caption(card.caption)
-        if learned is None and job.run:
-            learned = _learned(job.run)
         if learned is not None:
             widgets.figure(learned)
             widgets.caption(learned.caption)
     widgets.caption("After each epoch on the validation set. Panels as in Mukhoti et al. 2020.")
-
-
-def _learned(run_id: str) -> FigureCard | None:
-    """Return the largest logits by learned epoch of a run that has no record of them, once known.
-
-    They are read from its validation logits, if it has any.
-    """
-    library = open_library()
-    try:
-        run = library.get(run_id)
-        if run.task == Task.MULTILABEL:
-            return None
-        path = library.files(run_id).get(VALIDATION)
-        if path is None:
-            widgets.caption(
-                "When rows were learned is not known: this training was begun before it was "
-                "recorded, and has no validation logits, which are kept up to 128 MiB."
-            )
-            return None
-        try:
-            heavy = Path(path).stat().st_size > LIGHT_BYTES
-        except OSError:  # gone: reading it says why
-            heavy = False
-        learned = step(
-            learned_parts,
-            run_id,
-            words="Reading the validation logits",
-            heavy=heavy,
-            version=run.created,
-            most=16,
-        )
-        task = learned.task()
-        if heavy and learned.known is None and task.work is None:
-            label = "Show the largest logits by learned epoch"
-            st.button(label, key="job.learned", on_click=task.begin)
-            return None
-        parts = learned.computed()
-    except AuditError as error:
-        if error.code != RefusalCode.RUN_UNKNOWN:  # that it was deleted is said above
-            frame.refusal(error)
-        return None
-    return None if parts is None else learned_card(parts)
 
 
 def _panels(cards: Sequence[FigureCard], width: int = PANEL_WIDTH) -> None:

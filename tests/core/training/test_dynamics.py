@@ -12,6 +12,7 @@ from core.histories import COLUMNS, History
 from core.library.history import from_events
 from core.losses.bins import GammaUpdate, ValidationBins
 from core.losses.catalogue import LOSSES
+from core.models.resnet import SmallCnn
 from core.predictions import Outcomes
 from core.screens.gamma.figures import HistoryGrid
 from core.screens.gamma.words import follows, learned
@@ -139,34 +140,35 @@ def test_training_confidence_of_a_bin_is_the_mean_over_its_training_rows(trainer
     assert metrics["train_confidence_wrong"] == pytest.approx(sum(claims) / len(claims), abs=1e-6)
 
 
-def test_when_rows_were_learned_is_recorded_at_the_end_though_no_logits_are_kept(
-    trainer, monkeypatch
-):
-    parts, kept, _ = trainer("kept", epochs=3)
-    rights = [
-        [
-            row.index(max(row)) == y
-            for row, y in zip(rows, parts.targets["val"].tolist(), strict=True)
-        ]
-        for rows in kept.validation().tolist()
-    ]
-    learned = []
-    for row in zip(*rights, strict=True):
-        wrong = [epoch for epoch, right in enumerate(row, 1) if not right]
-        learned.append(max(wrong, default=0) + 1)
-    assert len(set(learned)) > 2
-    monkeypatch.setattr(loop, "VALIDATION_BYTES", 0)
-    _, folder, _ = trainer("without", epochs=3)
-    assert folder.validation() is None
+def test_when_training_rows_were_learned_is_recorded_at_the_end(trainer):
+    """Told again from every output while it trained, row by row; through a resume as well."""
+    answered, net = [], SmallCnn(1, 10)
+    net.register_forward_hook(
+        lambda net, _, out: answered.extend(out.tolist()) if net.training else None
+    )
+    settings = {"loss": {"name": "ce"}, "epochs": 3, "n_train": 70, "last_batch": "drop"}
+    trainer(seconds=0.0, net=lambda: net, **settings)
+    parts, folder, _ = trainer(net=lambda: net, **settings)
     *before, last = folder.events()
-    assert not [name for line in before for name in line["metrics"] if name.startswith("learned.")]
-    for g in range(4):  # of three epochs, and of rows that were wrong at the end
-        counts = [last["metrics"].get(f"learned.{b}.of{g}", 0) for b in range(20)]
-        assert sum(counts) == learned.count(g + 1)
-    largest = [max(row) for row in kept.validation()[-1].tolist()]
-    never = [z for z, epoch in zip(largest, learned, strict=True) if epoch == 4]
-    assert last["metrics"]["learned.3.median"] == pytest.approx(statistics.median(never))
-    assert last["metrics"]["learned.19.upper"] == pytest.approx(max(largest))
+    truth, wrong, largest = parts.targets["train"].tolist(), {}, {}
+    for epoch in range(1, 4):
+        order = torch.randperm(70, generator=seed_all(0, epoch, 0))
+        seen = parts.rows[order][:64].tolist()
+        rows, answered = answered[:64], answered[64:]
+        for row, logits in zip(seen, rows, strict=True):
+            if logits.index(max(logits)) != truth[row]:
+                wrong[row] = epoch
+        largest = {row: max(logits) for row, logits in zip(seen, rows, strict=True)}
+    groups = [[z for row, z in largest.items() if wrong.get(row, 0) == g] for g in range(4)]
+    assert (answered, min(map(len, groups)) > 0) == ([], True)
+    for g, group in enumerate(groups):  # the last of rows that were wrong at the end
+        counts = [last["metrics"].get(f"train_learned.{b}.of{g}", 0) for b in range(20)]
+        assert sum(counts) == len(group)
+        assert last["metrics"][f"train_learned.{g}.median"] == pytest.approx(
+            statistics.median(group)
+        )
+    assert last["metrics"]["train_learned.19.upper"] == pytest.approx(max(largest.values()))
+    assert not [name for line in before for name in line["metrics"] if "learned" in name]
 
 
 def test_the_test_part_is_measured_by_epoch_where_it_is_chosen(trainer, digits):

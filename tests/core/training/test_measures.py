@@ -10,11 +10,9 @@ from hypothesis.extra import numpy as hnp
 
 from core.arrays import CHUNK_BYTES
 from core.configs import AuditConfig
-from core.errors import Refused
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.training.distributions import (
-    learned_epochs,
     learned_logits,
     norm_histogram,
     reliability,
@@ -255,37 +253,20 @@ def test_distributions_by_hand():
     }
 
 
-def test_learned_epochs_by_hand():
-    right, wrong, tie = [2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [1.0, 1.0, 0.0]
-    rows = (  # true class, logits by epoch, learned epoch of 3
-        (0, [right, right, right], 1),
-        (0, [wrong, right, right], 2),
-        (0, [right, wrong, right], 3),  # forgotten in between
-        (0, [right, right, wrong], 4),  # forgotten at the end, so never
-        (2, [right, right, right], 4),
-        (0, [wrong, tie, tie], 2),  # of equal logits the first class is the answer
-        (1, [wrong, tie, wrong], 3),
-    )
-    labels, logits, learned = zip(*rows, strict=True)
-    validation = np.array(logits).transpose(1, 0, 2)
-    assert learned_epochs(validation, np.array(labels)).tolist() == list(learned)
-    validation[1, 0, 2] = np.nan
-    with pytest.raises(Refused, match="NONFINITE"):
-        learned_epochs(validation, np.array(labels))
-
-
 def test_largest_logits_by_learned_epoch_by_hand():
     """Bins half a logit wide from 0 to 10; groups of epochs 1 and 2, 3 and 4, 5 and 6, 7 and 8."""
     learned = np.array([1, 2, 2, 5, 9, 9, 9])
     largest = np.array([0.0, 8.25, 10.0, 4.1, 2.1, 2.2, 3.0])
     parts = learned_logits(learned, largest, 8)
-    assert parts.pop("learned.0.lower") == 0.0
-    assert parts.pop("learned.19.upper") == 10.0
-    assert parts["learned.7.lower"] == parts["learned.6.upper"] == 3.5
+    assert parts.pop("train_learned.0.lower") == 0.0
+    assert parts.pop("train_learned.19.upper") == 10.0
+    assert parts["train_learned.7.lower"] == parts["train_learned.6.upper"] == 3.5
     groups = {0: (1, 2, 8.25), 2: (5, 6, 4.1), 4: (9, 9, 2.2)}  # none was learned in the others
     for g, values in groups.items():
-        assert [parts[f"learned.{g}.{name}"] for name in ("first", "last", "median")] == [*values]
-    counts = {(b, g): parts[f"learned.{b}.of{g}"] for b in range(20) for g in groups}
+        assert [parts[f"train_learned.{g}.{name}"] for name in ("first", "last", "median")] == [
+            *values
+        ]
+    counts = {(b, g): parts[f"train_learned.{b}.of{g}"] for b in range(20) for g in groups}
     there = {(0, 0): 1, (16, 0): 1, (19, 0): 1, (8, 2): 1, (4, 4): 2, (6, 4): 1}
     assert {place: n for place, n in counts.items() if n} == there
     assert not any(name.endswith((".of1", ".of3")) for name in parts)

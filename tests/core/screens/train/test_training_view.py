@@ -214,7 +214,7 @@ def test_largest_logits_are_drawn_by_learned_epoch():
     assert traces[0].y[[0, 10, 19]].tolist() == [0.25, 0.25, 0.5]
     assert "after epoch 8" in card.alt
     assert "epochs 1 to 2 6.05, epochs 5 to 6 4.10, never 2.00" in card.alt
-    assert "validation rows; the paper's are training rows" in card.caption
+    assert "a training row is answered right" in card.caption
     two = learned_card({2: learned_logits(np.minimum(epochs, 3), np.zeros(7), 2)})
     drawn = [trace.name for trace in two.draw(LIGHT).data]
     assert drawn == ["epoch 1 (n = 3)", "epoch 2 (n = 1)", "never (n = 3)"]
