@@ -8,18 +8,13 @@ import numpy as np
 from core.calibrators import CALIBRATORS
 from core.published import PAPERS, Protocol, settings
 from core.screens.kit.numbers import MINUS, count
+from core.screens.kit.words import LABELS
 from core.studies.posthoc import Fit
 
 IN_SENTENCE = {
     key: method.words.in_sentence or method.label.lower() for key, method in CALIBRATORS.items()
 }
 
-BY: Final = {
-    "nll": "NLL",
-    "ece": "ECE of equal width",
-    "ada_ece": "ECE of equal mass",
-    "brier": "Brier score",
-}
 GRIDS: Final = {"komisarenko": "T = 0.01, 0.02, …, 5.00", "mukhoti": "T = 0.1, 0.2, …, 10.0"}
 ELSEWHERE: Final = {  # than where a paper states its grid, by what temperatures are chosen by
     ("adafocal2022", ("ece",)): "tables 5, 6 and 8",
@@ -41,7 +36,7 @@ def fitted_as(paper: str, protocols: Mapping[str, Sequence[Protocol]]) -> str:
     source = ELSEWHERE.get((paper, chosen_by), source)
     parts = []
     for method, several in protocols.items():
-        by = " or ".join(dict.fromkeys(BY[protocol.objective] for protocol in several))
+        by = " or ".join(dict.fromkeys(LABELS[protocol.objective] for protocol in several))
         grid = GRIDS.get(several[0].search)
         words = {
             "ts": f", {grid}, by {by}",

@@ -99,11 +99,11 @@ def test_how_a_table_is_fitted_is_said():
     fine = "T = 0.01, 0.02, …, 5.00"
     assert fitted_as(ROWS) == (
         "Fitted on the validation part. As in Komisarenko and Kull 2024, section 5.1: "
-        f"temperature scaling, {fine}, by ECE of equal mass or NLL; "
-        f"focal temperature scaling, {fine}, nine γ, by ECE of equal mass or NLL."
+        f"temperature scaling, {fine}, by AdaECE or NLL; "
+        f"focal temperature scaling, {fine}, nine γ, by AdaECE or NLL."
     )
     assert fitted_as(published(paper="adafocal2022", table="3")).endswith(
-        "As in Ghosh et al. 2022, appendix E: ensemble temperature scaling by Brier score, as in "
+        "As in Ghosh et al. 2022, appendix E: ensemble temperature scaling by Brier, as in "
         "the code of Zhang et al. 2020."
     )
     assert "Ghosh et al. 2022, tables 5, 6 and 8: temperature scaling, T = 0.1, 0.2, …" in (
