@@ -40,34 +40,18 @@ def cannot_restore(what: str) -> Refused:
 
 @dataclass(frozen=True)
 class FitReport:
-    """What a fit did.
+    """What a fit did."""
 
-    Attributes
-    ----------
-    parameters : dict
-        Plain JSON.
-    objective : str
-        nll, brier, ece, ece_em or ada_ece: what `before` and `after` are.
-    before, after : float or None
-        The objective on the fitting rows, unchanged and calibrated; None where infinite.
-    at_bound : bool
-        A parameter stands at the end of its range: the data would have it further out.
-    seconds : float
-        Wall time.
-    worse : bool
-        The objective rose.
-    message : str
-        What the user should know; empty where there is nothing to say.
-    """
-
-    parameters: Mapping[str, Json]
-    objective: str
+    parameters: Mapping[str, Json]  # plain JSON
+    objective: str  # nll, brier, ece, ece_em or ada_ece: what `before` and `after` are
+    # before, after: the objective on the fitting rows, unchanged and calibrated; None where
+    # infinite
     before: float | None
     after: float | None
-    at_bound: bool
-    seconds: float
-    worse: bool
-    message: str
+    at_bound: bool  # a parameter stands at the end of its range: the data would have it further out
+    seconds: float  # wall time
+    worse: bool  # the objective rose
+    message: str  # what the user should know; empty where there is nothing to say
 
 
 @dataclass(frozen=True)

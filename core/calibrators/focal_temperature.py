@@ -57,17 +57,12 @@ FOCAL = """\
 class FocalMap(Calibrator):
     """Map the softmax by the focal calibration map, no temperature.
 
-    Parameters
-    ----------
-    objective : str
-        nll, or the winner's ece, ece_em or ada_ece with 15 bins.
-
     Notes
     -----
     gamma lies in [-0.95, 10]; 0 is among the points, so the objective never rises.
     """
 
-    objective: str = "nll"
+    objective: str = "nll"  # nll, or the winner's ece, ece_em or ada_ece with 15 bins
 
     name = "focal_map"
     label = "Focal calibration map"
@@ -135,18 +130,6 @@ class FocalMap(Calibrator):
 class FocalTemperature(Calibrator):
     """Divide logits by a temperature, then map by the focal calibration map.
 
-    Parameters
-    ----------
-    objective : str
-        nll, or the winner's ece, ece_em or ada_ece with 15 bins.
-    search : str
-        exact: never worse than temperature scaling, nor than the grids below; by nll and from
-        65,536 rows on, the grids are tried on a sample of rows only. komisarenko: the paper's nine
-        gammas, 9 x 500, which lack 0 and can be worse than temperature scaling. grid: the same
-        with gamma = 0 added, so that temperature scaling is nested. mukhoti: the nine gammas with
-        the temperatures of Mukhoti et al. 2020, 9 x 100. line: temperatures of gamma 0 and 1, and
-        the line through them. `paper` is komisarenko.
-
     Notes
     -----
     The exact search takes gamma in [-0.95, 10] and T in [0.01, 20]. The released code applies
@@ -157,7 +140,13 @@ class FocalTemperature(Calibrator):
     Komisarenko and Kull 2024, sections 4.2 and 5.1.
     """
 
-    objective: str = "nll"
+    objective: str = "nll"  # nll, or the winner's ece, ece_em or ada_ece with 15 bins
+    # exact: never worse than temperature scaling, nor than the grids below; by nll and from 65,536
+    # rows on, the grids are tried on a sample of rows only. komisarenko: the paper's nine gammas, 9
+    # x 500, which lack 0 and can be worse than temperature scaling. grid: the same with gamma = 0
+    # added, so that temperature scaling is nested. mukhoti: the nine gammas with the temperatures
+    # of Mukhoti et al. 2020, 9 x 100. line: temperatures of gamma 0 and 1, and the line through
+    # them. `paper` is komisarenko.
     search: str = "exact"
 
     name = "focal_ts"

@@ -105,26 +105,16 @@ GROWTH = 8  # of the rows looked at next
 
 @dataclass(frozen=True)
 class LogitMargins:
-    """Rows in blocks, class-major, so that sums over classes add whole arrays.
+    """Rows in blocks, class-major, so that sums over classes add whole arrays."""
 
-    Attributes
-    ----------
-    blocks : tuple of (K - 1, n) float64
-        Logits of the other classes minus the winner's, at most 0, ascending in each row: rows
-        that differ by the order of their classes only get confidences equal to the last bit,
-        without which bins of equal mass would tear them apart.
-    truth : tuple of (n,) float64
-        Logit of the true class minus the winner's; NaN where the winner is the true class.
-    correct : (N,) bool
-        The winner (lowest index on ties) is the true class.
-    weights : (N,) float64, optional
-        How many rows each stands for, above 0.
-    """
-
+    # Logits of the other classes minus the winner's, at most 0, ascending in each row: rows that
+    # differ by the order of their classes only get confidences equal to the last bit, without which
+    # bins of equal mass would tear them apart
     blocks: tuple[Float, ...]
+    # Logit of the true class minus the winner's; NaN where the winner is the true class
     truth: tuple[Float, ...]
-    correct: Bool
-    weights: Float | None = None
+    correct: Bool  # (N,), the winner (lowest index on ties) is the true class
+    weights: Float | None = None  # (N,), how many rows each stands for, above 0
 
     @classmethod
     def of(
@@ -209,18 +199,12 @@ class LogitMargins:
 
 @dataclass(frozen=True)
 class _ScaledBlock:
-    """A block at one temperature.
+    """A block at one temperature."""
 
-    Attributes
-    ----------
-    log_e, e : (K - 1, n)
-        Logarithm and value of each probability over the winner's.
-    total, log_total : (n,)
-        Sum of e and its logarithm, exact where the sum underflows.
-    """
-
+    # log_e, e: (K - 1, n), logarithm and value of each probability over the winner's
     log_e: Float
     e: Float
+    # total, log_total: (n,), sum of e and its logarithm, exact where the sum underflows
     total: Float
     log_total: Float
 

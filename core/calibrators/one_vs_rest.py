@@ -30,15 +30,9 @@ ONE_VS_REST_END = """\
 
 @dataclass(frozen=True)
 class MappedClasses:
-    """The classes that are mapped, C of them: class 1 of two, else all.
+    """The classes that are mapped, C of them: class 1 of two, else all."""
 
-    Parameters
-    ----------
-    logits : (N, K) array of float
-        Finite.
-    """
-
-    logits: npt.NDArray[np.floating]
+    logits: npt.NDArray[np.floating]  # (N, K), finite
 
     @property
     def classes(self) -> Int:
@@ -223,18 +217,13 @@ HISTOGRAM = (
 class Histogram(OneVsRest):
     """Replace each probability by the frequency of its class in an equal-width bin.
 
-    Parameters
-    ----------
-    n_bins : int
-        Bins (low, high] of each class.
-
     Notes
     -----
     An empty bin keeps its middle; the released code says 0 there. A class seen in no row of a
     bin gets probability 0, so the NLL of other rows can be infinite.
     """
 
-    n_bins: int = N_BINS
+    n_bins: int = N_BINS  # bins (low, high] of each class
 
     name = "histogram"
     label = "Histogram binning"

@@ -49,22 +49,15 @@ TEMPERATURE = """\
 class Temperature(Calibrator):
     """Divide all logits by one temperature.
 
-    Parameters
-    ----------
-    objective : str
-        nll, or the winner's ece, ece_em or ada_ece with 15 bins.
-    search : str
-        exact: the NLL's optimum over 1 / T, in which it is convex; for the errors a search that
-        is never worse than either grid. mukhoti: 0.1..10.0. komisarenko, grid and line:
-        0.01..5.00. These are the temperatures that focal temperature scaling takes, too. `paper`
-        is komisarenko.
-
     Notes
     -----
     T lies in [0.01, 20]; with all rows right the optimum is the lower end, and `at_bound` says so.
     """
 
-    objective: str = "nll"
+    objective: str = "nll"  # nll, or the winner's ece, ece_em or ada_ece with 15 bins
+    # exact: the NLL's optimum over 1 / T, in which it is convex; for the errors a search that is
+    # never worse than either grid. mukhoti: 0.1..10.0. komisarenko, grid and line: 0.01..5.00.
+    # These are the temperatures that focal temperature scaling takes, too. `paper` is komisarenko.
     search: str = "exact"
 
     name = "ts"
@@ -284,16 +277,12 @@ ENSEMBLE = """\
 class Ensemble(Calibrator):
     """w0 softmax(z / T) + w1 softmax(z) + w2 / K, weights at least 0 that sum to one.
 
-    Parameters
-    ----------
-    objective : str
-        nll, or brier (the released code always fits Brier, T within [0.05, 5]).
-
     Notes
     -----
     T first, then the weights, in which both objectives are convex.
     """
 
+    # nll, or brier (the released code always fits Brier, T within [0.05, 5])
     objective: str = "nll"
 
     name = "ets"

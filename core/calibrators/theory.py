@@ -20,18 +20,10 @@ REACH = np.linspace(0.005, 20.0, 4000)  # logits over which the tightest bounds 
 
 @dataclass(frozen=True)
 class ClosestTemperature:
-    """The temperature that comes closest to the map.
+    """The temperature that comes closest to the map."""
 
-    Attributes
-    ----------
-    temperature : float
-        Minimiser of the largest difference of probabilities.
-    residual : float
-        That difference, in [0, 1].
-    """
-
-    temperature: float
-    residual: float
+    temperature: float  # minimiser of the largest difference of probabilities
+    residual: float  # that difference, in [0, 1]
 
 
 def temperature_bounds(gamma: float) -> tuple[float, float]:
@@ -140,19 +132,12 @@ RAYS = 180  # directions in which an isoline is looked for
 
 @dataclass(frozen=True)
 class Sweep:
-    """The closest temperature of every gamma, for one number of classes.
+    """The closest temperature of every gamma, for one number of classes."""
 
-    Attributes
-    ----------
-    gammas, temperatures : (G,) float64
-        From 0 to `SWEEP_END`, and the minimisers.
-    residuals : (G,) float64 in [0, 1]
-        The largest difference of any probability that is left.
-    """
-
+    # gammas, temperatures: (G,), from 0 to `SWEEP_END`, and the minimisers
     gammas: Float
     temperatures: Float
-    residuals: Float
+    residuals: Float  # (G,) in [0, 1], the largest difference of any probability that is left
 
 
 def sweep(n_classes: int) -> Sweep:

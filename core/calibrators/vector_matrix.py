@@ -53,18 +53,14 @@ DIRICHLET = """\
 class Vector(Calibrator):
     """softmax(w * z + b), one weight and one bias a class; for a binary logit Platt scaling.
 
-    Parameters
-    ----------
-    centred : bool
-        Whether z are the logits of a row less their mean, so that logits and the probabilities
-        of the same model give the same fit. Maps that older files hold are of the logits.
-
     Notes
     -----
     Convex, from the identity. b is defined up to a constant; its gradient sums to zero, so it
     stays centred.
     """
 
+    # Whether z are the logits of a row less their mean, so that logits and the probabilities of the
+    # same model give the same fit. Maps that older files hold are of the logits.
     centred: bool = True
 
     name = "vector"
@@ -122,24 +118,18 @@ class Vector(Calibrator):
 class Matrix(Calibrator):
     """softmax(W z + b) with the ODIR penalty.
 
-    Parameters
-    ----------
-    penalty : float or None
-        lambda = mu >= 0 in NLL + lambda sum_offdiagonal W^2 / (K (K - 1)) + mu sum b^2 / K.
-        None: chosen among 0.01..10,000 by threefold cross-validation, from above, until the
-        held-out NLL rises; by one of the folds where N K^2 exceeds 1e7, K^2 beyond 1e9. Rows that
-        belong together are held out together.
-    centred : bool
-        As of `Vector`.
-
     Notes
     -----
     From the identity, where the penalty is 0: so the NLL never rises. W is defined up to adding
     the same row to all rows.
     """
 
+    # lambda = mu >= 0 in NLL + lambda sum_offdiagonal W^2 / (K (K - 1)) + mu sum b^2 / K. None:
+    # chosen among 0.01..10,000 by threefold cross-validation, from above, until the held-out NLL
+    # rises; by one of the folds where N K^2 exceeds 1e7, K^2 beyond 1e9. Rows that belong together
+    # are held out together.
     penalty: float | None = None
-    centred: bool = True
+    centred: bool = True  # as of `Vector`
 
     name = "matrix"
     label = "Matrix scaling"

@@ -30,19 +30,12 @@ Axis = tuple[str, int]  # a tensor and one of its axes
 
 @dataclass(frozen=True)
 class NetworkLayout:
-    """Networks whose outputs and channels are sizes of the same tensors.
+    """Networks whose outputs and channels are sizes of the same tensors."""
 
-    Attributes
-    ----------
-    outputs, channels : tuple of (str, int)
-        Tensors and their axes; no channels where they cannot be chosen.
-    networks : mapping of str to tuple of str
-        Names by signature.
-    """
-
+    # outputs, channels: tensors and their axes; no channels where they cannot be chosen
     outputs: tuple[Axis, ...]
     channels: tuple[Axis, ...]
-    networks: Mapping[str, tuple[str, ...]]
+    networks: Mapping[str, tuple[str, ...]]  # names by signature
 
 
 @dataclass(frozen=True)
@@ -180,27 +173,15 @@ TIMM: Final = frozenset({"version", "arch"})  # timm's trainer saves both
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkCandidate:
-    """A network that the weights may be of.
+    """A network that the weights may be of."""
 
-    Attributes
-    ----------
-    model : str
-        As in `core.models.catalogue`.
-    n_outputs, channels : int
-    size : (int, int) or None
-        Height and width of its images; None where it takes any.
-    why : str
-        What speaks for it, for people.
-    fits : bool
-        Whether all tensors have its names and shapes.
-    """
-
-    model: str
+    model: str  # as in `core.models.catalogue`
     n_outputs: int
     channels: int
+    # (int, int) or None, height and width of its images; None where it takes any
     size: tuple[int, int] | None
-    why: str
-    fits: bool
+    why: str  # what speaks for it, for people
+    fits: bool  # whether all tensors have its names and shapes
 
 
 def guess(file: WeightsFile, group: WeightGroup) -> tuple[NetworkCandidate, ...]:

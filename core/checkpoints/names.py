@@ -63,21 +63,11 @@ HEADS: Final = ("classifier", "fc", "head", "linear")
 
 @dataclass(frozen=True)
 class Renaming:
-    """One way to read names.
+    """One way to read names."""
 
-    Attributes
-    ----------
-    steps : tuple of str
-        What was done, for people; empty when names are taken as they are.
-    names : mapping of str to str
-        From names in the file to names in the network.
-    left : tuple of str
-        Names in the file of tensors that are no part of the network.
-    """
-
-    steps: tuple[str, ...]
-    names: Mapping[str, str]
-    left: tuple[str, ...] = ()
+    steps: tuple[str, ...]  # what was done, for people; empty when names are taken as they are
+    names: Mapping[str, str]  # from names in the file to names in the network
+    left: tuple[str, ...] = ()  # names in the file of tensors that are no part of the network
 
 
 def renamings(shapes: Mapping[str, Shape]) -> tuple[Renaming, ...]:
@@ -109,35 +99,23 @@ def few(names: Sequence[str], most: int) -> str:
 
 @dataclass(frozen=True)
 class Match:
-    """How the tensors of a file fit a network.
-
-    Attributes
-    ----------
-    model : str
-    n_outputs : int
-    matched, total : int
-        Tensors of the network that the file holds in the right shape, and all it needs.
-    renamed : str
-        What was done to the names, for people; empty when nothing was.
-    left : tuple of str
-        Tensors of the file that are no part of the network, by a reason that `renamed` says.
-    missing, unexpected, mismatched : tuple of str
-        Tensors that only the network has, that only the file has, and those of another shape or
-        kind, with both.
-    likely_outputs : int or None
-        What the last layer in the file has, where it could be told.
-    """
+    """How the tensors of a file fit a network."""
 
     model: str
     n_outputs: int
+    # matched, total: tensors of the network that the file holds in the right shape, and all it
+    # needs
     matched: int
     total: int
-    renamed: str
+    renamed: str  # what was done to the names, for people; empty when nothing was
+    # Tensors of the file that are no part of the network, by a reason that `renamed` says
     left: tuple[str, ...]
+    # missing, unexpected, mismatched: tensors that only the network has, that only the file has,
+    # and those of another shape or kind, with both
     missing: tuple[str, ...]
     unexpected: tuple[str, ...]
     mismatched: tuple[str, ...]
-    likely_outputs: int | None
+    likely_outputs: int | None  # what the last layer in the file has, where it could be told
 
     @property
     def ok(self) -> bool:

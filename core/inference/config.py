@@ -29,22 +29,12 @@ SMALL: Final = 64  # sides up to which images of the data are shown as they are
 
 @dataclass(frozen=True)
 class WeightsSource:
-    """Which weights: what the file was called, the digest of its bytes, and the part of it.
-
-    Parameters
-    ----------
-    file : str
-    digest : str
-    group : str
-        Key of the state dict inside the file; empty for a file that is one.
-    run : str
-        Id of the run whose training made them, or empty.
-    """
+    """Which weights: what the file was called, the digest of its bytes, and the part of it."""
 
     file: Annotated[str, Field(default="")]
     digest: str
-    group: str = ""
-    run: str = ""
+    group: str = ""  # key of the state dict inside the file; empty for a file that is one
+    run: str = ""  # id of the run whose training made them, or empty
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,27 +30,18 @@ Spec = TrainConfig | EvaluationConfig
 class FilmModel:
     """A network, what it is shown, and where its weights lie.
 
-    Parameters
-    ----------
-    model : str
-        See `core.models.catalogue`.
-    n_outputs, channels : int
-        Findings, and channels of the images that the network takes.
-    preprocessing : Preprocessing
-        With mean and std: a film brings none of its own.
-    weights : str
-        Path of a safetensors file, as `core.readers.sandbox.read.read_weights` leaves them.
-
     Raises
     ------
     UsageError
         SETTING: an unknown network, or no moments.
     """
 
-    model: str
+    model: str  # see `core.models.catalogue`
+    # n_outputs, channels: findings, and channels of the images that the network takes
     n_outputs: int
     channels: int
-    preprocessing: Preprocessing
+    preprocessing: Preprocessing  # with mean and std: a film brings none of its own
+    # Path of a safetensors file, as `core.readers.sandbox.read.read_weights` leaves them
     weights: str
 
     def __post_init__(self) -> None:

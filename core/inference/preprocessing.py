@@ -41,34 +41,19 @@ _MOMENT: Final = Field(
 class Preprocessing:
     """What is done to an image of 0..255 before the network sees it.
 
-    Parameters
-    ----------
-    size : (int, int)
-        Height and width that the network takes.
-    mean, std : tuple of float
-        Of each channel of the network, of pixels divided by 255; `std` above 0. Empty: those of
-        the training part of the data.
-    crop : float
-        Share, in (0, 1], of the scaled image's sides that `size` is: 224 of 256 is 0.875.
-    cover : bool
-        Keep proportions: the image is scaled until it covers, and what lies beyond is cut off.
-        False stretches it.
-    interpolation : str
-        ``bilinear`` or ``bicubic``, both over the area of the new pixel.
-    crops : int
-        How many parts of an image are looked at: see CROPS.
-    average : str
-        ``logits`` or ``probabilities`` of the crops.
-
     Raises
     ------
     UsageError
         SETTING: a value out of range.
     """
 
+    # (int, int), height and width that the network takes
     size: Annotated[tuple[int, int], Field(remedy="give [height, width]")]
+    # mean, std: of each channel of the network, of pixels divided by 255; `std` above 0. Empty:
+    # those of the training part of the data.
     mean: Annotated[tuple[float, ...], _MOMENT] = ()
     std: Annotated[tuple[float, ...], replace(_MOMENT, label="Standard deviation")] = ()
+    # Share, in (0, 1], of the scaled image's sides that `size` is: 224 of 256 is 0.875
     crop: Annotated[
         float,
         Field(
@@ -79,6 +64,8 @@ class Preprocessing:
             step=0.005,
         ),
     ] = 1.0
+    # Keep proportions: the image is scaled until it covers, and what lies beyond is cut off. False
+    # stretches it.
     cover: Annotated[
         bool,
         Field(
@@ -86,7 +73,9 @@ class Preprocessing:
             "Scale until the image fills the frame and crop the rest; otherwise stretch it.",
         ),
     ] = False
+    # ``bilinear`` or ``bicubic``, both over the area of the new pixel
     interpolation: Annotated[str, Field("Scaled by", choices=INTERPOLATIONS)] = "bilinear"
+    # How many parts of an image are looked at: see CROPS
     crops: Annotated[
         int,
         Field(
@@ -95,6 +84,7 @@ class Preprocessing:
             remedy="give 1, 5 or 10",
         ),
     ] = 1
+    # ``logits`` or ``probabilities`` of the crops
     average: Annotated[str, Field("Of these", choices=AVERAGES)] = "logits"
 
     def __post_init__(self) -> None:

@@ -33,27 +33,6 @@ REMEDY: Final = "give the path of a file or a folder"
 class AuditSpec:
     """Everything that decides an audit.
 
-    Parameters
-    ----------
-    path : str
-        The file, or the folder of shards; absolute, for the job runs elsewhere.
-    name : str
-        What the run is called; empty for the name of the file.
-    labels : str, optional
-        A file of labels.
-    tables : mapping of str to str
-        Files in which the columns of ``group`` and ``weight`` are.
-    options : ReadOptions
-        How the file is read.
-    split : str, optional
-        What is audited; the reader chooses without.
-    votes : str, optional
-        A file of the votes of people, with which the run is compared and kept.
-    vote_choice : VoteChoice
-        What is said of that file.
-    config : AuditConfig
-        How it is audited.
-
     Raises
     ------
     UsageError
@@ -64,15 +43,20 @@ class AuditSpec:
     devices: ClassVar = 1
     device: ClassVar = "cpu"
 
+    # The file, or the folder of shards; absolute, for the job runs elsewhere
     path: Annotated[str, Field("Path", allows=is_path, remedy=REMEDY)]
+    # What the run is called; empty for the name of the file
     name: Annotated[str, Field("Name", length=MAX_NAME)] = ""
+    # A file of labels
     labels: Annotated[str | None, Field("Labels", allows=is_path, remedy=REMEDY)] = None
+    # Files in which the columns of ``group`` and ``weight`` are
     tables: Mapping[str, str] = field(default_factory=dict)
-    options: ReadOptions = field(default_factory=ReadOptions)
-    split: str | None = None
+    options: ReadOptions = field(default_factory=ReadOptions)  # how the file is read
+    split: str | None = None  # what is audited; the reader chooses without
+    # A file of the votes of people, with which the run is compared and kept
     votes: Annotated[str | None, Field("Votes", allows=is_path, remedy=REMEDY)] = None
-    vote_choice: VoteChoice = field(default_factory=VoteChoice)
-    config: AuditConfig = field(default_factory=AuditConfig)
+    vote_choice: VoteChoice = field(default_factory=VoteChoice)  # what is said of that file
+    config: AuditConfig = field(default_factory=AuditConfig)  # how it is audited
 
     def __post_init__(self) -> None:
         """Refuse settings out of range, naming the value."""

@@ -45,19 +45,11 @@ LOG: Final = logging.getLogger("candor")
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
-    """One slot.
+    """One slot."""
 
-    Attributes
-    ----------
-    slot : str
-        ``cpu``, or ``cuda:`` and the number that the driver gives the GPU.
-    name, uuid : str
-    free, total : int or None
-        Bytes of the GPU's memory.
-    """
-
-    slot: str
+    slot: str  # ``cpu``, or ``cuda:`` and the number that the driver gives the GPU
     name: str
+    # free, total: bytes of the GPU's memory
     free: int | None = None
     total: int | None = None
     uuid: str = ""

@@ -133,77 +133,41 @@ class Failure:
 
 @dataclass(frozen=True)
 class Job:
-    """One job.
+    """One job."""
 
-    Attributes
-    ----------
-    id, kind, owner, name : str
-        `kind` says which program runs it.
-    group : str
-        Shared by the jobs of one submission.
-    digest : str
-        Of what decides its result; equal for a job submitted again.
-    state : JobState
-    generation : int
-        Grows with every transition; a write with an old one changes nothing.
-    priority, place : int
-        Started in falling priority, then in rising place.
-    wants : str
-        ``auto`` (a GPU where there is one), ``cpu``, ``cuda``, or one slot such as ``cuda:1``.
-    n_devices : int
-        Slots it needs.
-    slots : tuple of str
-        Those it has, from its start on.
-    parent, relation : str
-        The job that it resumes or retries, and which of the two; empty for a first one.
-    created, started, ended : float
-        Seconds since 1970; None for what has not happened.
-    time_limit : float or None
-        Seconds after which it is stopped.
-    asked : str
-        ``cancel`` once that was asked for.
-    supervisor : ProcessIdentity or None
-        From its start on.
-    exit_code : int or None
-        Of its process, negative for a signal; None when it is not known.
-    failure : Failure or None
-    run : str
-        Its run in the library once it has succeeded.
-    launcher : str
-        ``local``, or ``slurm``.
-    cluster : str
-        Its id in the cluster; empty for a local one.
-    request : SlurmRequest or None
-        What it asks of the cluster.
-    """
-
+    # id, kind, owner, name: `kind` says which program runs it
     id: str
     kind: str
     name: str
-    group: str
-    digest: str
+    group: str  # shared by the jobs of one submission
+    digest: str  # of what decides its result; equal for a job submitted again
+    # created, started, ended: seconds since 1970; None for what has not happened
     created: float
     owner: str = "local"
     state: JobState = JobState.QUEUED
-    generation: int = 0
+    generation: int = 0  # grows with every transition; a write with an old one changes nothing
+    # priority, place: started in falling priority, then in rising place
     priority: int = 0
     place: int = 0
+    # ``auto`` (a GPU where there is one), ``cpu``, ``cuda``, or one slot such as ``cuda:1``
     wants: str = "auto"
-    n_devices: int = 1
-    slots: tuple[str, ...] = ()
+    n_devices: int = 1  # slots it needs
+    slots: tuple[str, ...] = ()  # those it has, from its start on
+    # parent, relation: the job that it resumes or retries, and which of the two; empty for a first
+    # one
     parent: str = ""
     relation: str = ""
     started: float | None = None
     ended: float | None = None
-    time_limit: float | None = None
-    asked: str = ""
-    supervisor: ProcessIdentity | None = None
-    exit_code: int | None = None
+    time_limit: float | None = None  # seconds after which it is stopped
+    asked: str = ""  # ``cancel`` once that was asked for
+    supervisor: ProcessIdentity | None = None  # from its start on
+    exit_code: int | None = None  # of its process, negative for a signal; None when it is not known
     failure: Failure | None = None
-    run: str = ""
-    launcher: str = LOCAL
-    cluster: str = ""
-    request: SlurmRequest | None = None
+    run: str = ""  # its run in the library once it has succeeded
+    launcher: str = LOCAL  # ``local``, or ``slurm``
+    cluster: str = ""  # its id in the cluster; empty for a local one
+    request: SlurmRequest | None = None  # what it asks of the cluster
 
 
 def beat(folder: Path) -> None:

@@ -57,23 +57,12 @@ class StoredFile:
 
 @dataclass(frozen=True)
 class BackupList:
-    """What a backup says of itself.
-
-    Attributes
-    ----------
-    format : int
-    version : str
-        Of the program that wrote it.
-    created : str
-        UTC, ISO 8601.
-    files : dict
-        By path below the home, with `/`.
-    """
+    """What a backup says of itself."""
 
     format: int
-    version: str
-    created: str
-    files: dict[str, StoredFile]
+    version: str  # of the program that wrote it
+    created: str  # UTC, ISO 8601
+    files: dict[str, StoredFile]  # by path below the home, with `/`
 
     @property
     def size(self) -> int:

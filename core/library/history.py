@@ -32,21 +32,13 @@ EARLIER: Final = tuple(name for name in COLUMNS if name not in LATER)
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What is kept of a training by epoch; None for what there is not.
-
-    Parameters
-    ----------
-    metrics : History or None
-    bins : BinHistory or None
-    validation : (E, N, K) array of float, or None
-        Logits of the validation part after each epoch.
-    vocabulary : tuple of str
-        Of a training on texts: a word's number is its place. Empty for images.
-    """
+    """What is kept of a training by epoch; None for what there is not."""
 
     metrics: History | None = None
     bins: BinHistory | None = None
+    # (E, N, K) or None, logits of the validation part after each epoch
     validation: Scores | None = None
+    # Of a training on texts: a word's number is its place. Empty for images.
     vocabulary: tuple[str, ...] = ()
 
     @property

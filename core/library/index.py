@@ -82,50 +82,28 @@ class RunRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """What to list.
+    """What to list."""
 
-    Parameters
-    ----------
-    search : str
-        Text found in the name or a tag, in any case.
-    kind, tag : str or None
-        Only this kind; only runs that carry this tag.
-    sort : str
-        A key of `SORTS`; runs without a value come last.
-    descending : bool
-        Largest or newest first.
-    limit : int or None
-        At most this many.
-    names : collection of str, or None
-        Only samples, and runs that one of these users and groups owns or was given to see.
-    """
-
-    search: str = ""
+    search: str = ""  # text found in the name or a tag, in any case
+    # kind, tag: only this kind; only runs that carry this tag
     kind: str | None = None
     tag: str | None = None
-    sort: str = "created"
-    descending: bool = True
-    limit: int | None = None
+    sort: str = "created"  # a key of `SORTS`; runs without a value come last
+    descending: bool = True  # largest or newest first
+    limit: int | None = None  # at most this many
+    # Only samples, and runs that one of these users and groups owns or was given to see
     names: Collection[str] | None = None
 
 
 @dataclass(frozen=True)
 class DamagedRun:
-    """A folder that is no readable run.
+    """A folder that is no readable run."""
 
-    Parameters
-    ----------
-    id, name : str
-        Of the folder, and of the run where its manifest still says it, else "".
-    what : str
-        What is wrong with it.
-    own : bool
-        Whether it can be deleted and restored as runs are: not a sample, and its name is an id.
-    """
-
+    # id, name: of the folder, and of the run where its manifest still says it, else ""
     id: str
     name: str
-    what: str
+    what: str  # what is wrong with it
+    # Whether it can be deleted and restored as runs are: not a sample, and its name is an id
     own: bool = False
 
     def to_json(self) -> dict[str, Any]:  # Any: plain JSON values of several types

@@ -27,24 +27,12 @@ _ENDED: Final[set[Path]] = set()
 
 @dataclass(frozen=True)
 class Login:
-    """A user who logged in.
+    """A user who logged in."""
 
-    Attributes
-    ----------
-    user : str
-        As `core.access.user_id` names them.
-    role : str
-        Name of a `Role`; empty for a user without one.
-    groups : tuple of str
-        As `core.access.group_id` names them.
-    issued : float
-        Seconds since 1970, as the provider says.
-    """
-
-    user: str
-    role: str
-    groups: tuple[str, ...]
-    issued: float
+    user: str  # as `core.access.user_id` names them
+    role: str  # name of a `Role`; empty for a user without one
+    groups: tuple[str, ...]  # as `core.access.group_id` names them
+    issued: float  # seconds since 1970, as the provider says
 
     @property
     def known_role(self) -> Role | None:

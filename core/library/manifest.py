@@ -70,41 +70,24 @@ class Summary(TypedDict):
 
 @dataclass(frozen=True)
 class SplitEntry:
-    """One split of a run.
+    """One split of a run."""
 
-    Parameters
-    ----------
-    n : int
-        Rows, at least 1.
-    file : str
-        Path inside the run's folder.
-    digest : str
-        `Predictions.digest` of the split, or `Predictions.first_digest` of one of schema 5 or less.
-    row_ids : str
-        Digest of the row ids, empty when the split has none.
-    renormalise : bool
-        Rows of probabilities are divided by their sum, as a notice says.
-    role : str
-        One of ROLES: ``shifted`` for labelled images that were corrupted, ``ood`` for inputs that
-        belong to none of the classes and have no labels.
-    groups, weights : str
-        Columns that say which rows belong together, and how many each stands for; empty where
-        none was chosen.
-    votes : str
-        Where the votes of people come from; empty where there are none.
-    dates, members : str
-        The column of dates, and the array of an ensemble's members; empty where there are none.
-    """
-
-    n: Count
-    file: Text
+    n: Count  # rows, at least 1
+    file: Text  # path inside the run's folder
+    # `Predictions.digest` of the split, or `Predictions.first_digest` of one of schema 5 or less
     digest: Text
-    row_ids: Text
-    renormalise: bool
+    row_ids: Text  # digest of the row ids, empty when the split has none
+    renormalise: bool  # rows of probabilities are divided by their sum, as a notice says
+    # One of ROLES: ``shifted`` for labelled images that were corrupted, ``ood`` for inputs that
+    # belong to none of the classes and have no labels
     role: Annotated[str, Field(allows=ROLES.__contains__)]
+    # groups, weights: columns that say which rows belong together, and how many each stands for;
+    # empty where none was chosen
     groups: Text = ""
     weights: Text = ""
-    votes: Text = ""
+    votes: Text = ""  # where the votes of people come from; empty where there are none
+    # dates, members: the column of dates, and the array of an ensemble's members; empty where there
+    # are none
     dates: Text = ""
     members: Text = ""
 
@@ -120,24 +103,15 @@ class RunSource:
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """What is kept of a run's training, by epoch.
+    """What is kept of a run's training, by epoch."""
 
-    Parameters
-    ----------
-    file, bins, validation : str or None
-        HISTORY, BINS and VALIDATION inside the run's folder: metrics, bins with their gammas, and
-        logits of the validation part; None for what there is not.
-    epochs : int
-        How many, at least 1.
-    last : mapping of str to float or None
-        Metrics of the last epoch.
-    """
-
+    # file, bins, validation: HISTORY, BINS and VALIDATION inside the run's folder: metrics, bins
+    # with their gammas, and logits of the validation part; None for what there is not
     file: str | None
     bins: str | None
     validation: str | None
-    epochs: Count
-    last: Mapping[str, float | None]
+    epochs: Count  # how many, at least 1
+    last: Mapping[str, float | None]  # metrics of the last epoch
 
     @property
     def files(self) -> list[str]:

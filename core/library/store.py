@@ -68,19 +68,12 @@ def open_library() -> "Library":
 
 @dataclass(frozen=True)
 class StoredSplit:
-    """A split of a run of this user's library, named: to be loaded where it is computed with.
+    """A split of a run of this user's library, named: to be loaded where it is computed with."""
 
-    Attributes
-    ----------
-    run_id, split : str
-        As `Library.load` takes them.
-    cells : int
-        How many scores it holds.
-    """
-
+    # run_id, split: as `Library.load` takes them
     run_id: str
     split: str
-    cells: int
+    cells: int  # how many scores it holds
 
     def load(self) -> Predictions:
         """Return the split; raises as `Library.load`."""

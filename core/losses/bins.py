@@ -23,20 +23,13 @@ LARGEST_EXPONENT = 69.0
 
 @dataclass(frozen=True)
 class ValidationBins:
-    """Validation answers in bins of equal mass.
+    """Validation answers in bins of equal mass."""
 
-    Attributes
-    ----------
-    edges : (B + 1,) float64
-        Ascending, from the smallest confidence to the largest; equal ones where confidences tie.
-    count : (B,) int64
-        Answers in (low, high]. Those of the smallest confidence are in no bin.
-    confidence, accuracy : (B,) float64
-        Means over the bin, NaN where it is empty.
-    """
-
+    # (B + 1,), ascending, from the smallest confidence to the largest; equal ones where confidences
+    # tie
     edges: Float
-    count: Int
+    count: Int  # (B,), answers in (low, high]. Those of the smallest confidence are in no bin.
+    # confidence, accuracy: (B,), means over the bin, NaN where it is empty
     confidence: Float
     accuracy: Float
 
@@ -48,20 +41,11 @@ class ValidationBins:
 
 @dataclass(frozen=True)
 class GammaUpdate:
-    """The bins of one update and the gammas that hold from then on.
-
-    Attributes
-    ----------
-    bins : ValidationBins
-    gamma : (B,) float64
-        After the update; below 0 it is inverse focal loss with the absolute value.
-    switched : (B,) bool
-        Gamma came too near to 0 and changed its sign.
-    """
+    """The bins of one update and the gammas that hold from then on."""
 
     bins: ValidationBins
-    gamma: Float
-    switched: Bool
+    gamma: Float  # (B,), after the update; below 0 it is inverse focal loss with the absolute value
+    switched: Bool  # (B,), gamma came too near to 0 and changed its sign
 
     @property
     def frozen(self) -> Bool:
@@ -103,15 +87,6 @@ def _means(total: Float | Int, count: Int) -> Float:
 class AdaFocalRule:
     """How AdaFocal moves gamma.
 
-    Parameters
-    ----------
-    rate : float
-        Lambda: gamma > 0 becomes gamma * exp(lambda * gap), others gamma * exp(-lambda * gap).
-    gamma_max, gamma_min : float
-        Bounds of focal and of inverse focal loss.
-    s_th : float
-        A gamma that comes nearer to 0 than this changes sides, to -s_th or s_th.
-
     References
     ----------
     Ghosh et al. 2022, algorithm 1. It bounds before it switches, its released code after, as
@@ -119,10 +94,12 @@ class AdaFocalRule:
     """
 
     label: ClassVar[str] = "AdaFocal"
+    # lambda: gamma > 0 becomes gamma * exp(lambda * gap), others gamma * exp(-lambda * gap)
     rate: float = 1.0
+    # gamma_max, gamma_min: bounds of focal and of inverse focal loss
     gamma_max: float = 20.0
     gamma_min: float = -2.0
-    s_th: float = 0.2
+    s_th: float = 0.2  # a gamma that comes nearer to 0 than this changes sides, to -s_th or s_th
 
     def update(self, gamma: Float, bins: ValidationBins) -> GammaUpdate:
         """Return the gammas that follow; a gamma stays with the index of its bin."""
@@ -137,18 +114,13 @@ class AdaFocalRule:
 class CalFocalRule:
     """How CalFocal sets gamma: exp(lambda * gap), 1 where a bin is calibrated or empty.
 
-    Parameters
-    ----------
-    rate : float
-        Lambda, above 0.
-
     References
     ----------
     Ghosh et al. 2022, equation 3.
     """
 
     label: ClassVar[str] = "CalFocal"
-    rate: float = 1.0
+    rate: float = 1.0  # lambda, above 0
 
     def update(self, gamma: Float, bins: ValidationBins) -> GammaUpdate:
         """Return the gammas of these bins; what they were before does not matter."""
@@ -163,15 +135,10 @@ _STEP = re.compile(r"(epoch|[1-9]\d{0,6})(?: from ([1-9]\d{0,5}))?")
 
 @dataclass(frozen=True)
 class UpdateSchedule:
-    """When gammas are updated: at the end of each epoch, or every so many batches.
+    """When gammas are updated: at the end of each epoch, or every so many batches."""
 
-    Parameters
-    ----------
-    steps : tuple of (int, int or None)
-        Epochs that are trained before a step holds, ascending from 0, and the batches between
-        updates from then on; None updates when an epoch ends.
-    """
-
+    # Epochs that are trained before a step holds, ascending from 0, and the batches between updates
+    # from then on; None updates when an epoch ends
     steps: tuple[tuple[int, int | None], ...]
 
     @classmethod

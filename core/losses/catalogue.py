@@ -20,21 +20,12 @@ from core.published import PaperSetting, networks_of, published
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings of one loss as a paper has them.
+    """Settings of one loss as a paper has them."""
 
-    Attributes
-    ----------
-    label : str
-        For what they were used.
-    settings : mapping of str to float, int or str
-        Parameters that differ from the loss's defaults, or are named by the source.
-    source : str
-        Paper and place.
-    """
-
-    label: str
+    label: str  # for what they were used
+    # Parameters that differ from the loss's defaults, or are named by the source
     settings: Mapping[str, float | int | str]
-    source: str
+    source: str  # paper and place
 
 
 _FCL_ROWS: Final = {
@@ -154,29 +145,15 @@ REDUCTIONS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class LossEntry:
-    """One loss.
+    """One loss."""
 
-    Attributes
-    ----------
-    label : str
-        Printed name.
-    plain : str
-        What it does, in a sentence.
-    source : str
-        Where the definition comes from.
-    parameters : dict of str to Field
-        Its settings, by their names in a config.
-    tasks : tuple of Task
-        What it can train.
-    presets : dict of str to Preset
-        Values of the papers, by key.
-    """
-
-    label: str
-    plain: str
-    source: str
+    label: str  # printed name
+    plain: str  # what it does, in a sentence
+    source: str  # where the definition comes from
+    # Its settings, by their names in a config
     parameters: Mapping[str, Field] = dataclasses.field(default_factory=dict)
-    tasks: tuple[Task, ...] = ALL_TASKS
+    tasks: tuple[Task, ...] = ALL_TASKS  # what it can train
+    # Values of the papers, by key
     presets: Mapping[str, Preset] = dataclasses.field(default_factory=dict)
 
 

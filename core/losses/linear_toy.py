@@ -63,22 +63,12 @@ RATE, STEPS = 2.0, 500
 
 @dataclass(frozen=True, eq=False)
 class LinearToy:
-    """What a training ended with.
+    """What a training ended with."""
 
-    Attributes
-    ----------
-    points : (N, 2) float64
-    labels : (N,) bool
-        Some of them flipped.
-    weights : (2,) float64
-    norms : (STEPS + 1,) float64
-        Norm of the weights after each step.
-    """
-
-    points: Float
-    labels: Bool
-    weights: Float
-    norms: Float
+    points: Float  # (N, 2)
+    labels: Bool  # (N,), some of them flipped
+    weights: Float  # (2,)
+    norms: Float  # (STEPS + 1,), norm of the weights after each step
 
     @property
     def wrong_confidence(self) -> Float:
@@ -132,20 +122,11 @@ Layers = list[Float]  # weights and offsets of three layers in turn
 
 @dataclass(frozen=True, eq=False)
 class MoonsNet:
-    """A network of two hidden layers, and what it was trained on.
+    """A network of two hidden layers, and what it was trained on."""
 
-    Attributes
-    ----------
-    points : (N, 2) float64
-    labels : (N,) bool
-        Which moon.
-    layers : list of six arrays
-        Weights (I, O) and offsets (O,) of each layer.
-    """
-
-    points: Float
-    labels: Bool
-    layers: Layers
+    points: Float  # (N, 2)
+    labels: Bool  # (N,), which moon
+    layers: Layers  # weights (I, O) and offsets (O,) of each layer
 
     def probability(self, points: Float) -> Float:
         """Return the probability of the second moon at (M, 2) points."""

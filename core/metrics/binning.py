@@ -16,15 +16,11 @@ from core.metrics.ranked import SortedOutcomes, interpolated
 
 @dataclass(frozen=True)
 class BinSums:
-    """Rows, confidence and hits of each bin.
+    """Rows, confidence and hits of each bin."""
 
-    Attributes
-    ----------
-    count, confidence, hits : (..., B) arrays
-        Number of rows, sum of their confidences, number that came true; with weights, how many
-        rows they stand for. Leading axes are resamples; the three broadcast against each other.
-    """
-
+    # count, confidence, hits: (..., B) arrays, number of rows, sum of their confidences, number
+    # that came true; with weights, how many rows they stand for. Leading axes are resamples; the
+    # three broadcast against each other.
     count: Counts
     confidence: Float
     hits: Counts

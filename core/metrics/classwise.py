@@ -214,33 +214,21 @@ Z = 1.645  # of a one-sided bound at 95 %
 
 @dataclass(frozen=True)
 class ClassSums:
-    """Expected and observed outcomes of the cells of all partitions.
+    """Expected and observed outcomes of the cells of all partitions."""
 
-    Attributes
-    ----------
-    parts : tuple of (Part, int)
-        The partitions with their cells, M in all, in the order of the arrays.
-    trials, expected, squares, hits : (M,) float64
-        Rows, what was stated of them in sum and in sum of squares, and how often it came true.
-    effect : (M,) float64
-        Design effect of each cell, by which counts are divided.
-    total : float
-        Weight of all rows.
-    names : tuple of str
-        Of the classes.
-    tied : (3, K) float64, optional
-        Rows of two classes at exactly 0.5, which are in no cell: trials, expected and hits, were
-        they the answers of each class.
-    """
-
+    # The partitions with their cells, M in all, in the order of the arrays
     parts: tuple[tuple[Part, int], ...]
+    # trials, expected, squares, hits: (M,), rows, what was stated of them in sum and in sum of
+    # squares, and how often it came true
     trials: Float
     expected: Float
     squares: Float
     hits: Float
-    effect: Float
-    total: float
-    names: tuple[str, ...]
+    effect: Float  # (M,), design effect of each cell, by which counts are divided
+    total: float  # weight of all rows
+    names: tuple[str, ...]  # of the classes
+    # (3, K), rows of two classes at exactly 0.5, which are in no cell: trials, expected and hits,
+    # were they the answers of each class
     tied: Float | None = None
 
     @cached_property
@@ -477,21 +465,11 @@ def answer_sums(predictions: Predictions, *, ties: bool = False) -> ClassSums:
 
 @dataclass(frozen=True)
 class AnswersOfRows:
-    """Which class each row's answer is of, with what is stated and true of it.
+    """Which class each row's answer is of, with what is stated and true of it."""
 
-    Attributes
-    ----------
-    outcomes : Outcomes
-        Of the answers.
-    answered : (N,) int64
-        Class of each answer.
-    names : tuple of K str
-        Of the classes.
-    """
-
-    outcomes: Outcomes
-    answered: Int
-    names: tuple[str, ...]
+    outcomes: Outcomes  # of the answers
+    answered: Int  # (N,), class of each answer
+    names: tuple[str, ...]  # of the classes
 
     def costly(self, low: float, high: float) -> CostlyClass | None:
         """Return the class that the gap of the answers from `low` to `high` is of, if of one.

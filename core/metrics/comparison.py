@@ -160,32 +160,18 @@ class Leader:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Differences of runs from a reference.
+    """Differences of runs from a reference."""
 
-    Attributes
-    ----------
-    reason : str
-        Why the runs cannot be ranked; empty where they can.
-    reference : int
-        Position of the reference among the runs.
-    level : float
-        Of every difference; where it differs by metric, the lowest.
-    differences : tuple of mapping
-        One a run in their order, by metric; empty for the reference and where nothing is ranked.
-    leaders : mapping of str to Leader
-        By metric, the run with the best value, at the levels of the differences.
-    event : str
-        The class whose risk the calibration errors are of, as the reference names it; or empty.
-    same : tuple of tuple of int
-        Two or more runs that give the same probabilities on every row, in their order.
-    """
-
-    reason: str
-    reference: int
-    level: float
+    reason: str  # why the runs cannot be ranked; empty where they can
+    reference: int  # position of the reference among the runs
+    level: float  # of every difference; where it differs by metric, the lowest
+    # One a run in their order, by metric; empty for the reference and where nothing is ranked
     differences: tuple[Mapping[str, Difference], ...]
+    # By metric, the run with the best value, at the levels of the differences
     leaders: Mapping[str, Leader] = field(default_factory=dict)
+    # The class whose risk the calibration errors are of, as the reference names it; or empty
     event: str = ""
+    # Two or more runs that give the same probabilities on every row, in their order
     same: tuple[tuple[int, ...], ...] = ()
 
     @cached_property

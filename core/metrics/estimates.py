@@ -51,40 +51,22 @@ STREAM_NLL, STREAM_BRIER, STREAM_AURC, STREAM_CLASSWISE = 1, 2, 3, 4
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedTarget:
-    """One target, sorted and resampled once; every diagram of it is read from here.
+    """One target, sorted and resampled once; every diagram of it is read from here."""
 
-    Attributes
-    ----------
-    name : str
-        What is audited, in words.
-    target : int or None
-        The class or label; None for the answers given.
-    of : str
-        ``top_label``, ``positive_class``, ``label`` or ``one_vs_rest``; travels in settings.
-    resamples : Resamples
-        The draws, and the sorted rows in `resamples.ranked`.
-    n_resamples, seed : int
-        How they were drawn.
-    groups : GroupSummary, optional
-        Which rows belong together, and what they are worth for this target.
-    classes : ClassSums, optional
-        Of the answers given: what each class states, for the joint test.
-    answers : AnswersOfRows, optional
-        Of the answers given: of which class each is.
-    make_mirror : callable, optional
-        Prepares the answers of an event, or the event of answers, where all answers of two classes
-        are one class, so that both are claims about the same.
-    """
-
-    name: str
-    target: int | None
-    of: str
-    resamples: Resamples
+    name: str  # what is audited, in words
+    target: int | None  # the class or label; None for the answers given
+    of: str  # ``top_label``, ``positive_class``, ``label`` or ``one_vs_rest``; travels in settings
+    resamples: Resamples  # the draws, and the sorted rows in `resamples.ranked`
+    # n_resamples, seed: how they were drawn
     n_resamples: int
     seed: int
+    # Which rows belong together, and what they are worth for this target
     groups: GroupSummary | None = None
+    # Of the answers given: what each class states, for the joint test
     classes: ClassSums | None = None
-    answers: AnswersOfRows | None = None
+    answers: AnswersOfRows | None = None  # of the answers given: of which class each is
+    # Prepares the answers of an event, or the event of answers, where all answers of two classes
+    # are one class, so that both are claims about the same
     make_mirror: Callable[[], "PreparedTarget"] | None = None
 
     @property

@@ -115,11 +115,6 @@ LEAST = 1e-300  # rows of an empty bin, to divide by
 class GroupResamples(Resamples):
     """Resamples that draw groups, each with all its rows.
 
-    Attributes
-    ----------
-    signed_gap, signed_rows : (R, C + 1) float64
-        Running gap and rows when each group has one random sign.
-
     Notes
     -----
     The floor is a wild cluster bootstrap (Cameron, Gelbach & Miller 2008): the residuals of each
@@ -130,6 +125,7 @@ class GroupResamples(Resamples):
     from the claims, alike within groups (`outcomes_alike`), and `floor_hits` has what came true.
     """
 
+    # signed_gap, signed_rows: (R, C + 1), running gap and rows when each group has one random sign
     signed_gap: Float
     signed_rows: Float
 

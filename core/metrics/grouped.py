@@ -98,23 +98,16 @@ def effective_rarer(ranked: SortedOutcomes) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupCells:
-    """Sums of every group in every cell of neighbouring confidence, ready to be resampled.
+    """Sums of every group in every cell of neighbouring confidence, ready to be resampled."""
 
-    Attributes
-    ----------
-    cell, group : (E,) int64
-        Cell and group of each entry; every pair that occurs, once.
-    rows, confidence, hits : (E,) float64
-        Sums over its rows, by weight.
-    n_cells, n_groups : int
-        Cells and groups.
-    """
-
+    # cell, group: (E,), cell and group of each entry; every pair that occurs, once
     cell: Int
     group: Int
+    # rows, confidence, hits: (E,), sums over its rows, by weight
     rows: Float
     confidence: Float
     hits: Float
+    # n_cells, n_groups: cells and groups
     n_cells: int
     n_groups: int
 

@@ -114,21 +114,13 @@ def student(level: float, df: float) -> float:
 
 @dataclass(frozen=True)
 class Units:
-    """What resamples draw: rows or groups, of any weight above 0.
+    """What resamples draw: rows or groups, of any weight above 0."""
 
-    Attributes
-    ----------
-    count : int
-        How many there are.
-    df : float
-        Degrees of freedom: (sum W)^2 / sum W^2 - 1, at least 1, as of so many of equal weight.
-    scatter : float
-        Share of the variance of a mean by which resamples scatter, 1 - 1 / u for u of equal
-        weight: a unit pulls the mean towards itself, and one that rules it all the more.
-    """
-
-    count: int
+    count: int  # how many there are
+    # Degrees of freedom: (sum W)^2 / sum W^2 - 1, at least 1, as of so many of equal weight
     df: float
+    # Share of the variance of a mean by which resamples scatter, 1 - 1 / u for u of equal weight: a
+    # unit pulls the mean towards itself, and one that rules it all the more
     scatter: float
 
     @classmethod
@@ -375,28 +367,17 @@ def all_cuts(ranked: SortedOutcomes, n_bins: int) -> Int:
 
 @dataclass(frozen=True, kw_only=True)
 class Resamples:
-    """Bootstrap and noise-floor draws of one target, ready for any binning.
+    """Bootstrap and noise-floor draws of one target, ready for any binning."""
 
-    Attributes
-    ----------
-    cuts : (C + 1,) int64
-        Ranks between which rows are resampled together.
-    count, hits : (R, C + 1) int32
-        Running rows and hits of the bootstrap resamples; with weights, float64.
-    confidence : (R, C + 1) float64
-        Their running sum of confidence.
-    floor_hits : (R, C + 1) int32
-        Running hits when the outcomes are redrawn from the confidences themselves; with weights,
-        float64.
-    ranked : SortedOutcomes
-        What was resampled.
-    """
-
-    ranked: SortedOutcomes
-    cuts: Int
+    ranked: SortedOutcomes  # what was resampled
+    cuts: Int  # (C + 1,), ranks between which rows are resampled together
+    # count, hits: (R, C + 1), running rows and hits of the bootstrap resamples; with weights,
+    # float64
     count: np.ndarray
     hits: np.ndarray
-    confidence: Float
+    confidence: Float  # (R, C + 1), their running sum of confidence
+    # (R, C + 1), running hits when the outcomes are redrawn from the confidences themselves; with
+    # weights, float64
     floor_hits: np.ndarray
 
     @classmethod

@@ -29,21 +29,11 @@ SIGNED = ("citl", "slope", "intercept", "spiegelhalter_z")  # of which no mean i
 
 @dataclass(frozen=True, kw_only=True)
 class ChanceAmong(Verdict):
-    """The verdict of a label that is found off when looked at alone, but not among all labels.
+    """The verdict of a label that is found off when looked at alone, but not among all labels."""
 
-    Attributes
-    ----------
-    alone : Verdict
-        Of the label alone.
-    labels : int
-        How many were looked at.
-    p_holm : float
-        The p-value of its joint test, corrected for looking at all of them.
-    """
-
-    alone: Verdict
-    labels: int
-    p_holm: float
+    alone: Verdict  # of the label alone
+    labels: int  # how many were looked at
+    p_holm: float  # the p-value of its joint test, corrected for looking at all of them
 
     @property
     def too_few(self) -> bool:

@@ -58,99 +58,65 @@ class Form(Enum):
 
 @dataclass(frozen=True)
 class Zone:
-    """How far off a target may be and still be off by less than matters.
+    """How far off a target may be and still be off by less than matters."""
 
-    Attributes
-    ----------
-    gap : float
-        Of the signed gap and of every mean absolute error, in (0, 1); but at most `SMALL_RARE`
-        of the rarer outcome.
-    slope : float
-        Of the slope from 1, in (0, 1).
-    """
-
+    # Of the signed gap and of every mean absolute error, in (0, 1); but at most `SMALL_RARE` of the
+    # rarer outcome
     gap: float = SMALL_GAP
-    slope: float = SMALL_SLOPE
+    slope: float = SMALL_SLOPE  # of the slope from 1, in (0, 1)
 
 
 @dataclass(frozen=True)
 class NullTest:
-    """The joint test of "calibrated".
+    """The joint test of "calibrated"."""
 
-    Attributes
-    ----------
-    p_value : float
-        Of all statistics together.
-    gap, slope, ece : float
-        p-value of each, corrected for looking at all.
-    steepness : float
-        Score statistic of the slope; above 0 the claims are too extreme, below 0 too moderate.
-    power : float
-        Of 1, how often the test would have detected a material miscalibration, the least over
-        its forms; NaN where it detected one.
-    power_odds, power_spread : float or None
-        The same of odds off alone, and of logits off with the mean claim kept; None where
-        the test detected something, or the form would be immaterial.
-    bins : (B,) float64
-        p-value of each bin, corrected for looking at all bins; NaN where it is empty, and
-        everywhere where the test detected nothing, since no bin is to be named then.
-    slope_leads : bool
-        Whether one temperature of the claims explains what is off, the signed gap with it: a
-        shift beside it lowers the deviance by no more than chance would (`ENOUGH`), and the shift
-        alone leaves more than that over. False where the test detected nothing.
-    fine, cumulative, classes : float
-        p-value of the ECE of 50 bins, of the cumulative range, and of the largest deviation of a
-        class, corrected as well; 1 where it was not looked at.
-    values, chance : mapping of Statistic to float
-        Of all but gap and slope, the value and the 95th percentile of the draws.
-    small : float or None
-        What the target is off by less than, where it is off and equivalence is shown; None where
-        a bin beyond chance is shown to be off by more.
-    own_limit : bool
-        Whether that is another limit than the usual one.
-    deviant : ClassCell or None
-        The cell of the classes that deviates most, where they deviate beyond chance.
-    sided : bool
-        Whether the interval of the gap at 95 % leaves 0 out.
-    fit : Score or None
-        Calibration slope of the rows with its interval at 95 %, where the test detected something.
-    furthest : tuple of ClassCell
-        Answers of the classes furthest off on each side beyond chance, the further first.
-    unlike : tuple of ClassCell
-        Those of them that the mean gap, where it is found, does not tell of.
-    rarer_side : float
-        Share of the rows that such answers of the rarer side hold; 0 where one side has none.
-    two_classes : bool
-        Whether the answers are of two classes.
-    open_to : float or None
-        Mean absolute error that the rows do not rule out, where the test detected nothing; None
-        where they do.
-    """
-
-    p_value: float
+    p_value: float  # of all statistics together
+    # gap, slope, ece: p-value of each, corrected for looking at all
     gap: float
     slope: float
     ece: float
+    # Score statistic of the slope; above 0 the claims are too extreme, below 0 too moderate
     steepness: float
+    # Of 1, how often the test would have detected a material miscalibration, the least over its
+    # forms; NaN where it detected one
     power: float
+    # (B,), p-value of each bin, corrected for looking at all bins; NaN where it is empty, and
+    # everywhere where the test detected nothing, since no bin is to be named then
     bins: Float
+    # Whether one temperature of the claims explains what is off, the signed gap with it: a shift
+    # beside it lowers the deviance by no more than chance would (`ENOUGH`), and the shift alone
+    # leaves more than that over. False where the test detected nothing.
     slope_leads: bool = False
+    # fine, cumulative, classes: p-value of the ECE of 50 bins, of the cumulative range, and of the
+    # largest deviation of a class, corrected as well; 1 where it was not looked at
     fine: float = 1.0
     cumulative: float = 1.0
     classes: float = 1.0
+    # values, chance: of all but gap and slope, the value and the 95th percentile of the draws
     values: Mapping[Statistic, float] = field(default_factory=dict)
     chance: Mapping[Statistic, float] = field(default_factory=dict)
+    # What the target is off by less than, where it is off and equivalence is shown; None where a
+    # bin beyond chance is shown to be off by more
     small: float | None = None
-    own_limit: bool = False
+    own_limit: bool = False  # whether that is another limit than the usual one
+    # The cell of the classes that deviates most, where they deviate beyond chance
     deviant: ClassCell | None = None
+    # power_odds, power_spread: the same of odds off alone, and of logits off with the mean claim
+    # kept; None where the test detected something, or the form would be immaterial
     power_odds: float | None = None
     power_spread: float | None = None
-    sided: bool = True
+    sided: bool = True  # whether the interval of the gap at 95 % leaves 0 out
+    # Calibration slope of the rows with its interval at 95 %, where the test detected something
     fit: Score | None = None
+    # Answers of the classes furthest off on each side beyond chance, the further first
     furthest: tuple[ClassCell, ...] = ()
+    # Those of them that the mean gap, where it is found, does not tell of
     unlike: tuple[ClassCell, ...] = ()
+    # Share of the rows that such answers of the rarer side hold; 0 where one side has none
     rarer_side: float = 0.0
-    two_classes: bool = False
+    two_classes: bool = False  # whether the answers are of two classes
+    # Mean absolute error that the rows do not rule out, where the test detected nothing; None where
+    # they do
     open_to: float | None = None
 
     @property
@@ -171,21 +137,11 @@ class NullTest:
 
 @dataclass(frozen=True)
 class Null:
-    """What the joint test reads from one target; what no bin changes is computed once.
+    """What the joint test reads from one target; what no bin changes is computed once."""
 
-    Parameters
-    ----------
-    resamples : Resamples
-        Of the target.
-    classes : ClassSums, optional
-        Of the answers given.
-    seed : int
-        Of the draws of the classes.
-    """
-
-    resamples: Resamples
-    classes: ClassSums | None = None
-    seed: int = 0
+    resamples: Resamples  # of the target
+    classes: ClassSums | None = None  # of the answers given
+    seed: int = 0  # of the draws of the classes
 
     @cached_property
     def _own(self) -> BinSums:

@@ -36,47 +36,25 @@ NO_FLOOR = Floor(0.0, 0.0)
 
 @dataclass(frozen=True, kw_only=True)
 class MetricDraws:
-    """One metric of one run: its value, and what it is on each resample.
+    """One metric of one run: its value, and what it is on each resample."""
 
-    Attributes
-    ----------
-    metric : str
-        Key of the registry.
-    value : float or None
-        What the metric's own function returns for the rows; None where it is undefined.
-    centre : float
-        The value that the draws scatter around: the rows themselves, as the resampled sums see
-        them. It differs from `value` for the smooth error only.
-    draws : (R,) float64
-        On the resamples, in their order; empty where the value is None.
-    gap : (R,) float64
-        The signed gap on the resamples, which no calibration error can be smaller than.
-    floor : Floor
-        The noise floor; 0 for metrics that have none.
-    n, seed : int
-        Number of rows; seed of the resamples.
-    reason : str
-        Why there is no value.
-    units : Units
-        The rows, or groups of them, that could be drawn.
-    grouped : bool
-        Whether groups were drawn, not rows.
-    n_bins : int
-        Of the binned errors.
-    """
-
-    metric: str
+    metric: str  # key of the registry
+    # What the metric's own function returns for the rows; None where it is undefined
     value: float | None
+    # The value that the draws scatter around: the rows themselves, as the resampled sums see them.
+    # It differs from `value` for the smooth error only.
     centre: float
-    draws: Float
+    draws: Float  # (R,), on the resamples, in their order; empty where the value is None
+    # (R,), the signed gap on the resamples, which no calibration error can be smaller than
     gap: Float
-    floor: Floor
+    floor: Floor  # the noise floor; 0 for metrics that have none
+    # n, seed: number of rows; seed of the resamples
     n: int
     seed: int
-    reason: str = ""
-    units: Units
-    grouped: bool = False
-    n_bins: int = N_BINS
+    reason: str = ""  # why there is no value
+    units: Units  # the rows, or groups of them, that could be drawn
+    grouped: bool = False  # whether groups were drawn, not rows
+    n_bins: int = N_BINS  # of the binned errors
 
 
 @dataclass(frozen=True)

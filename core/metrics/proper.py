@@ -70,21 +70,11 @@ class Unseen(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """The loss of every row, and what errors add to it.
+    """The loss of every row, and what errors add to it."""
 
-    Attributes
-    ----------
-    of_row : (N,) float64
-        The loss.
-    extra : (N,) float64
-        By how much it would be less had the answer been right; 0 where it is.
-    unseen : Unseen
-        The same of one more error.
-    """
-
-    of_row: Float
-    extra: Float
-    unseen: Unseen
+    of_row: Float  # (N,), the loss
+    extra: Float  # (N,), by how much it would be less had the answer been right; 0 where it is
+    unseen: Unseen  # the same of one more error
 
 
 def upper_end(losses: Losses, extents: SamplingDesign, level: float) -> float:

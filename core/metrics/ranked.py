@@ -62,32 +62,20 @@ def _rank(confidence: Float, correct: Bool) -> tuple[Float, Bool, Float, Int]:
 
 @dataclass(frozen=True)
 class SortedOutcomes:
-    """Outcomes in ascending order of confidence.
+    """Outcomes in ascending order of confidence."""
 
-    Attributes
-    ----------
-    confidence : (N,) float64
-        Ascending.
-    correct : (N,) bool
-        In the same order, false before true among equal confidences: the arrays, and with them
-        every metric, are bit-equal under any order of the rows. No metric reads the order within
-        ties: all cut between groups of equal confidence only.
-    sum_confidence : (N + 1,) float64
-        Sum of the first i confidences; with weights, of weight times confidence.
-    sum_correct : (N + 1,) int64
-        Count of the first i outcomes that came true; with weights, float64, their weight.
-    weights : (N,) float64, optional
-        How many rows each stands for, above 0; rows of weight 0 are left out.
-    groups : (N,) int64, optional
-        Group of each row, numbered as in the file.
-    """
-
-    confidence: Float
+    confidence: Float  # (N,), ascending
+    # (N,), in the same order, false before true among equal confidences: the arrays, and with them
+    # every metric, are bit-equal under any order of the rows. No metric reads the order within
+    # ties: all cut between groups of equal confidence only.
     correct: Bool
+    # (N + 1,), sum of the first i confidences; with weights, of weight times confidence
     sum_confidence: Float
+    # (N + 1,), count of the first i outcomes that came true; with weights, float64, their weight
     sum_correct: Counts
+    # (N,), how many rows each stands for, above 0; rows of weight 0 are left out
     weights: Float | None = None
-    groups: Int | None = None
+    groups: Int | None = None  # (N,), group of each row, numbered as in the file
 
     @classmethod
     def of(cls, outcomes: Outcomes) -> Self:

@@ -94,40 +94,26 @@ FLOOR_LEVELS = (0.0, 0.25, 0.5, 0.65, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999,
 
 @dataclass(frozen=True)
 class BinTable:
-    """Bins of a reliability diagram; every array is (B,), NaN where a bin is empty.
+    """Bins of a reliability diagram; every array is (B,), NaN where a bin is empty."""
 
-    Attributes
-    ----------
-    low, high : float64
-        Edges; a bin is (low, high], the first one closed at 0.
-    count : int64
-        Rows in the bin; counts sum to N.
-    confidence, accuracy : float64
-        Mean confidence and share that came true.
-    ci_low, ci_high : float64
-        Wilson interval of the accuracy.
-    band_low, band_high : float64
-        Where the accuracy of a perfectly calibrated model would lie at the same level, given the
-        confidences in the bin (consistency band).
-    weight : float64, optional
-        How many rows those in the bin stand for, where they are weighted.
-    came_true : int64, optional
-        Rows of the bin that came true, whatever they weigh, where they are weighted.
-    could_be_chance : bool
-        Whether the joint test finds nothing, so that no single bin is to be called off.
-    """
-
+    # low, high: edges; a bin is (low, high], the first one closed at 0
     low: Float
     high: Float
-    count: Int
+    count: Int  # rows in the bin; counts sum to N
+    # confidence, accuracy: mean confidence and share that came true
     confidence: Float
     accuracy: Float
+    # ci_low, ci_high: Wilson interval of the accuracy
     ci_low: Float
     ci_high: Float
+    # band_low, band_high: where the accuracy of a perfectly calibrated model would lie at the same
+    # level, given the confidences in the bin (consistency band)
     band_low: Float
     band_high: Float
-    weight: Float | None = None
+    weight: Float | None = None  # how many rows those in the bin stand for, where they are weighted
+    # Whether the joint test finds nothing, so that no single bin is to be called off
     could_be_chance: bool = False
+    # Rows of the bin that came true, whatever they weigh, where they are weighted
     came_true: Int | None = None
 
     @property
@@ -169,18 +155,12 @@ class Score:
 
 @dataclass(frozen=True)
 class Floor:
-    """What a perfectly calibrated model would show on the same confidences.
+    """What a perfectly calibrated model would show on the same confidences."""
 
-    Attributes
-    ----------
-    mean, q95 : float
-        Mean and 95th percentile of the draws.
-    quantiles : tuple of float
-        Those at `FLOOR_LEVELS`; empty where only the two are known.
-    """
-
+    # mean, q95: mean and 95th percentile of the draws
     mean: float
     q95: float
+    # Those at `FLOOR_LEVELS`; empty where only the two are known
     quantiles: tuple[float, ...] = field(default=(), compare=False, repr=False)
 
     def at(self, level: float) -> float:
@@ -205,56 +185,31 @@ class Gap:
 
 @dataclass(frozen=True, kw_only=True)
 class MixedEnd:
-    """The bins that are decided on one side of a mixed target.
+    """The bins that are decided on one side of a mixed target."""
 
-    Attributes
-    ----------
-    over : bool
-        Whether they claim more than came true.
-    bins : int
-        How many they are.
-    low, high : float
-        Lower edge of the first and upper edge of the last of them.
-    gap : Gap
-        Their mean gap; its interval holds for all bins at once.
-    spans : tuple of (float, float)
-        Where they are, bins that touch joined; empty where that is low to high.
-    """
-
-    over: bool
-    bins: int
+    over: bool  # whether they claim more than came true
+    bins: int  # how many they are
+    # low, high: lower edge of the first and upper edge of the last of them
     low: float
     high: float
-    gap: Gap
+    gap: Gap  # their mean gap; its interval holds for all bins at once
+    # Where they are, bins that touch joined; empty where that is low to high
     spans: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassCell:
-    """The answers, or the wrong answers, of a kind whose claims deviate most.
+    """The answers, or the wrong answers, of a kind whose claims deviate most."""
 
-    Attributes
-    ----------
-    part : Part
-        Of which partition it is a cell.
-    name : str
-        The class that was answered, or of `OTHERS` the true one; empty of `STATED`.
-    bounds : (float, float)
-        Of `STATED`: between which the probabilities of the true class lie.
-    n : float
-        Rows by weight: such answers, or all wrong ones.
-    stated, true : float
-        Share of them that should be right, or of that kind, and that is.
-    ties : float
-        Rows of two classes at exactly 0.5, which are in no cell: the table of classes counts them.
-    """
-
-    part: Part
-    name: str
+    part: Part  # of which partition it is a cell
+    name: str  # the class that was answered, or of `OTHERS` the true one; empty of `STATED`
+    # (float, float), of `STATED`: between which the probabilities of the true class lie
     bounds: tuple[float, float]
-    n: float
+    n: float  # rows by weight: such answers, or all wrong ones
+    # stated, true: share of them that should be right, or of that kind, and that is
     stated: float
     true: float
+    # Rows of two classes at exactly 0.5, which are in no cell: the table of classes counts them
     ties: float = 0.0
 
     @property
@@ -265,45 +220,28 @@ class ClassCell:
 
 @dataclass(frozen=True, kw_only=True)
 class CostlyClass:
-    """The class whose answers are what is off in the bin that costs most.
+    """The class whose answers are what is off in the bin that costs most."""
 
-    Attributes
-    ----------
-    name : str
-        The class that was answered.
-    stated, right : float
-        Mean confidence of its answers in the bin, and the share that is right.
-    others_stated, others : float
-        Of all others there.
-    n : float
-        Its answers in the bin, by weight.
-    """
-
-    name: str
-    n: float
+    name: str  # the class that was answered
+    n: float  # its answers in the bin, by weight
+    # stated, right: mean confidence of its answers in the bin, and the share that is right
     stated: float
     right: float
+    # others_stated, others: of all others there
     others_stated: float
     others: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What the joint test found beyond chance.
-
-    Attributes
-    ----------
-    statistic : Statistic
-    value, q95 : float or None
-        Of the rows, and the 95th percentile of what a calibrated model shows; None of the gap,
-        whose size is the direction. Of the slope the value is the calibration slope.
-    low, high : float or None
-        Interval of the slope, at 95 %.
-    """
+    """What the joint test found beyond chance."""
 
     statistic: Statistic
+    # value, q95: of the rows, and the 95th percentile of what a calibrated model shows; None of the
+    # gap, whose size is the direction. Of the slope the value is the calibration slope.
     value: float | None
     q95: float | None
+    # low, high: interval of the slope, at 95 %
     low: float | None = None
     high: float | None = None
 
@@ -315,70 +253,44 @@ def falls(high: float | None) -> bool:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict and its sentence.
-
-    Attributes
-    ----------
-    code : VerdictCode
-    text : str
-    p_value : float or None
-        Of the joint test of "calibrated"; None for many labels together.
-    reading : MixedReading or None
-        What makes a target mixed; None for the other verdicts.
-    ends : tuple of MixedEnd
-        Where bins of both sides are decided, the two sides by ascending claims: of a mixed target,
-        and of a risk whose gap and slope are found. Else empty.
-    evidence : tuple of Evidence
-        What the joint test found, but for gap and slope with its size; empty where nothing.
-    power : float or None
-        Of 1, how often a material miscalibration would have been detected, the least over its
-        forms; None where one was.
-    power_odds, power_spread : float or None
-        The same of odds off by a fifth, and of logits off by 15 % with the mean claim kept; None
-        where the form would be immaterial.
-    open_to : float or None
-        The mean absolute error that is not ruled out though power suffices; None where it is, or
-        where something was found.
-    each_class : bool
-        Whether the answers of each class were tested.
-    small : float or None
-        What the target is off by less than; None for other verdicts than off_but_small.
-    own_limit : bool
-        Whether that is another limit than the usual one.
-    costly : int or None
-        The bin with the largest share of rows times |gap|, on the side that the verdict names:
-        of those whose interval leaves their claim out, else of all there. Of a verdict without a
-        side the decided bin that costs most; None where none is.
-    costly_class : CostlyClass or None
-        The class that this bin's gap is of, where the other answers in it may be calibrated.
-    deviant : ClassCell or None
-        The cell of the classes that deviates most, where classes do.
-    classes : tuple of ClassCell
-        Answers of the classes furthest off on each side beyond chance, and of others off at least
-        half as far as the first, the furthest first, where the mean does not tell of them: they
-        differ in sign from it, or are twice as far off; under a small error, further off beyond
-        chance.
-    of : VerdictSubject
-        The answers given, or the risk of an event: each has words of its own.
-    """
+    """A verdict and its sentence."""
 
     code: VerdictCode
     text: str
-    p_value: float | None = None
-    reading: MixedReading | None = None
+    p_value: float | None = None  # of the joint test of "calibrated"; None for many labels together
+    reading: MixedReading | None = None  # what makes a target mixed; None for the other verdicts
+    # Where bins of both sides are decided, the two sides by ascending claims: of a mixed target,
+    # and of a risk whose gap and slope are found. Else empty.
     ends: tuple[MixedEnd, ...] = ()
+    # What the joint test found, but for gap and slope with its size; empty where nothing
     evidence: tuple[Evidence, ...] = ()
+    # Of 1, how often a material miscalibration would have been detected, the least over its forms;
+    # None where one was
     power: float | None = None
+    # power_odds, power_spread: the same of odds off by a fifth, and of logits off by 15 % with the
+    # mean claim kept; None where the form would be immaterial
     power_odds: float | None = None
     power_spread: float | None = None
+    # The mean absolute error that is not ruled out though power suffices; None where it is, or
+    # where something was found
     open_to: float | None = None
-    each_class: bool = False
+    each_class: bool = False  # whether the answers of each class were tested
+    # What the target is off by less than; None for other verdicts than off_but_small
     small: float | None = None
-    own_limit: bool = False
+    own_limit: bool = False  # whether that is another limit than the usual one
+    # The bin with the largest share of rows times |gap|, on the side that the verdict names: of
+    # those whose interval leaves their claim out, else of all there. Of a verdict without a side
+    # the decided bin that costs most; None where none is.
     costly: int | None = None
+    # The class that this bin's gap is of, where the other answers in it may be calibrated
     costly_class: CostlyClass | None = None
-    deviant: ClassCell | None = None
+    deviant: ClassCell | None = None  # the cell of the classes that deviates most, where classes do
+    # Answers of the classes furthest off on each side beyond chance, and of others off at least
+    # half as far as the first, the furthest first, where the mean does not tell of them: they
+    # differ in sign from it, or are twice as far off; under a small error, further off beyond
+    # chance
     classes: tuple[ClassCell, ...] = ()
+    # The answers given, or the risk of an event: each has words of its own
     of: VerdictSubject = VerdictSubject.ANSWER
 
     def finds(self, statistic: Statistic) -> bool:
@@ -400,25 +312,15 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSummary:
-    """The groups, and the effective sample size for the signed gap.
+    """The groups, and the effective sample size for the signed gap."""
 
-    Attributes
-    ----------
-    column : str
-        Where the groups come from.
-    n, largest : int
-        Groups, and rows of the largest; over many labels, of those known of one on average.
-    design_effect : float
-        Variance of the signed gap by groups over that by rows.
-    effective_n : float
-        Rows over the design effect, at most the rows.
-    """
-
-    column: str
+    column: str  # where the groups come from
+    # n, largest: groups, and rows of the largest; over many labels, of those known of one on
+    # average
     n: int
     largest: int
-    design_effect: float
-    effective_n: float
+    design_effect: float  # variance of the signed gap by groups over that by rows
+    effective_n: float  # rows over the design effect, at most the rows
 
     @property
     def count_as(self) -> str:
@@ -517,56 +419,28 @@ class Audit:
 
 @dataclass(frozen=True)
 class Metric:
-    """One entry of the registry: all that is said of a metric wherever it stands.
+    """One entry of the registry: all that is said of a metric wherever it stands."""
 
-    Attributes
-    ----------
-    function : callable
-        Pure function returning a float, NaN where it is undefined. Its argument is named by
-        `needs`; settings are keyword-only.
-    label : str
-        Printed name.
-    plain : str
-        What it means, in one sentence without jargon.
-    source : str
-        Where the definition comes from.
-    needs : str
-        ``outcomes``: `SortedOutcomes` of any target; ``positive``: those of a positive class;
-        ``scores``: the `Predictions` with all class scores.
-    range : (float, float)
-        Smallest and largest possible value.
-    better : str
-        ``lower``, ``higher``, ``zero`` or ``one``.
-    in_sentence : str
-        Name within a sentence, where it is not the label.
-    in_points : bool
-        Whether tables show it in percent and its differences in points.
-    compared : str
-        ``shown`` wherever runs are compared, ``on request``, or never.
-    of_print : bool
-        For comparison with papers alone: computed only where it is named, without an interval.
-    of : str
-        What it refers to, where that is neither the claims nor the positive class.
-    binned : Binned, optional
-        Of an error over bins: its interval and noise floor.
-    below_gap : bool
-        An error that may lie below |signed gap|, whose interval its own need not reach.
-    """
-
+    # Pure function returning a float, NaN where it is undefined. Its argument is named by `needs`;
+    # settings are keyword-only.
     function: Callable[..., float]
-    label: str
-    plain: str
+    label: str  # printed name
+    plain: str  # what it means, in one sentence without jargon
     _: KW_ONLY
-    source: str
+    source: str  # where the definition comes from
+    # ``outcomes``: `SortedOutcomes` of any target; ``positive``: those of a positive class;
+    # ``scores``: the `Predictions` with all class scores
     needs: str = "outcomes"
-    range: tuple[float, float] = (0.0, 1.0)
-    better: str = "lower"
-    in_sentence: str = ""
-    in_points: bool = False
-    compared: str = ""
+    range: tuple[float, float] = (0.0, 1.0)  # (float, float), smallest and largest possible value
+    better: str = "lower"  # ``lower``, ``higher``, ``zero`` or ``one``
+    in_sentence: str = ""  # name within a sentence, where it is not the label
+    in_points: bool = False  # whether tables show it in percent and its differences in points
+    compared: str = ""  # ``shown`` wherever runs are compared, ``on request``, or never
+    # For comparison with papers alone: computed only where it is named, without an interval
     of_print: bool = False
-    of: str = ""
-    binned: Binned | None = None
+    of: str = ""  # what it refers to, where that is neither the claims nor the positive class
+    binned: Binned | None = None  # of an error over bins: its interval and noise floor
+    # An error that may lie below |signed gap|, whose interval its own need not reach
     below_gap: bool = False
 
     @property
@@ -577,35 +451,22 @@ class Metric:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassRow:
-    """One line of the per-class table.
+    """One line of the per-class table."""
 
-    Attributes
-    ----------
-    name, index : str, int
-        The class.
-    labelled : int
-        Rows that are of this class.
-    n : int
-        Rows that were answered with this class; the next fields speak of these and are None
-        where there are none.
-    confidence, accuracy : float or None
-        Mean confidence of these answers and the share that was right.
-    gap : Gap or None
-        Their signed gap with its interval.
-    ece : float or None
-        Equal-width ECE of this class's probability over all rows; None where the file holds no
-        class scores.
-    p_value : float or None
-        Of the gap, corrected for looking at all classes (Bonferroni), and at least that of all
-        classes together.
-    """
-
+    # name, index: the class
     name: str
     index: int
-    labelled: int
+    labelled: int  # rows that are of this class
+    # Rows that were answered with this class; the next fields speak of these and are None where
+    # there are none
     n: int
+    # confidence, accuracy: mean confidence of these answers and the share that was right
     confidence: float | None
     accuracy: float | None
-    gap: Gap | None
+    gap: Gap | None  # their signed gap with its interval
+    # Equal-width ECE of this class's probability over all rows; None where the file holds no class
+    # scores
     ece: float | None
+    # Of the gap, corrected for looking at all classes (Bonferroni), and at least that of all
+    # classes together
     p_value: float | None = None

@@ -66,21 +66,12 @@ def resampled_counts(
 
 @dataclass(frozen=True)
 class ResampledRows:
-    """The rows of one file with one answer a row, ready to be resampled.
+    """The rows of one file with one answer a row, ready to be resampled."""
 
-    Parameters
-    ----------
-    predictions : Predictions
-        Any task but many labels, whose labels are parts of their own.
-    of_file : (n,) int64 or None
-        Which of the N rows that are drawn these are; None where they are all.
-    n_bins : int
-        Of the binned errors.
-    """
-
-    predictions: Predictions
+    predictions: Predictions  # any task but many labels, whose labels are parts of their own
+    # (n,), which of the N rows that are drawn these are; None where they are all
     of_file: Int | None = None
-    n_bins: int = N_BINS
+    n_bins: int = N_BINS  # of the binned errors
 
     def value(self, metric: str) -> float:
         """Return the metric by its own function."""

@@ -24,27 +24,18 @@ Cuts = Callable[[SortedOutcomes, int], Int]
 
 @dataclass(frozen=True)
 class Binned:
-    """How an error over bins is computed again on resamples, for its interval and noise floor.
+    """How an error over bins is computed again on resamples, for its interval and noise floor."""
 
-    Attributes
-    ----------
-    cuts, statistic, bins : callable, callable, str
-        The bins of sorted rows, the error of their sums, and what settings call the bins.
-    plug_in : callable, optional
-        The statistic with nothing taken off, around which resamples scatter.
-    sweeps : bool
-        As many bins as let accuracy rise, in place of a given number.
-    unweighted : bool
-        A bin counts whatever its rows.
-    """
-
+    # cuts, statistic, bins: the bins of sorted rows, the error of their sums, and what settings
+    # call the bins
     cuts: Cuts
     statistic: Statistic
     bins: str
     _: KW_ONLY
+    # The statistic with nothing taken off, around which resamples scatter
     plug_in: Statistic | None = None
-    sweeps: bool = False
-    unweighted: bool = False
+    sweeps: bool = False  # as many bins as let accuracy rise, in place of a given number
+    unweighted: bool = False  # a bin counts whatever its rows
 
 
 def _per_row(total: npt.NDArray[np.generic], count: Counts) -> Float:

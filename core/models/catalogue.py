@@ -13,24 +13,12 @@ from core.errors import UsageError
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """One network.
+    """One network."""
 
-    Attributes
-    ----------
-    label : str
-        Printed name.
-    plain : str
-        What it is, in a sentence.
-    source : str
-        Where the structure comes from.
-    millions : float
-        Trained parameters in millions, with three channels and ten outputs.
-    """
-
-    label: str
-    plain: str
-    source: str
-    millions: float
+    label: str  # printed name
+    plain: str  # what it is, in a sentence
+    source: str  # where the structure comes from
+    millions: float  # trained parameters in millions, with three channels and ten outputs
 
 
 MODELS: Final[dict[str, ModelEntry]] = {
@@ -90,19 +78,13 @@ MODELS: Final[dict[str, ModelEntry]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class PublicEntry(ModelEntry):
-    """A network of public code, which is evaluated and not trained here.
+    """A network of public code, which is evaluated and not trained here."""
 
-    Attributes
-    ----------
-    mean, std : tuple of float
-        What its code shows it, of pixels divided by 255; one number is of every channel; empty
-        for those of the data.
-    size : (int, int) or None
-        Height and width of its images; None for those of the data.
-    """
-
+    # mean, std: what its code shows it, of pixels divided by 255; one number is of every channel;
+    # empty for those of the data
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
+    # (int, int) or None, height and width of its images; None for those of the data
     size: tuple[int, int] | None = None
 
 

@@ -40,30 +40,15 @@ THRESHOLDS = tuple(k / 1000 for k in range(1, 10)) + tuple(k / 100 for k in rang
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """All findings of a run, each by itself.
+    """All findings of a run, each by itself."""
 
-    Attributes
-    ----------
-    audit : Audit
-        One label a finding; macro means in `main`.
-    bins : tuple of BinTable
-        Equal-mass bins of each finding, for its small diagram.
-    events : tuple of int
-        Rows labelled with each finding.
-    shares : tuple of float
-        Share of the rows that carry each finding, by weight.
-    rarer : tuple of float
-        What the rarer of rows with it and without it is worth, in independent rows.
-    labelled : tuple of int
-        Rows in which it is known whether the finding is there.
-    """
-
-    audit: Audit
-    bins: tuple[BinTable, ...]
-    events: tuple[int, ...]
-    shares: tuple[float, ...]
+    audit: Audit  # one label a finding; macro means in `main`
+    bins: tuple[BinTable, ...]  # equal-mass bins of each finding, for its small diagram
+    events: tuple[int, ...]  # rows labelled with each finding
+    shares: tuple[float, ...]  # share of the rows that carry each finding, by weight
+    # What the rarer of rows with it and without it is worth, in independent rows
     rarer: tuple[float, ...]
-    labelled: tuple[int, ...]
+    labelled: tuple[int, ...]  # rows in which it is known whether the finding is there
 
     def few(self, k: int) -> bool:
         """Whether a finding has too few events or non-events for a verdict on its curve."""
@@ -108,21 +93,11 @@ class Error:
 
 @dataclass(frozen=True)
 class TemperatureScaled:
-    """One finding before and after its own temperature, on rows that were not fitted on.
+    """One finding before and after its own temperature, on rows that were not fitted on."""
 
-    Attributes
-    ----------
-    fits : tuple of Fit
-        Temperature, and focal temperature.
-    errors : mapping of str to Error
-        By method, `none` first; methods that could be fitted only.
-    differences : mapping of str to Difference
-        ECE after minus before, paired.
-    """
-
-    fits: tuple[Fit, ...]
-    errors: Mapping[str, Error]
-    differences: Mapping[str, Difference]
+    fits: tuple[Fit, ...]  # temperature, and focal temperature
+    errors: Mapping[str, Error]  # by method, `none` first; methods that could be fitted only
+    differences: Mapping[str, Difference]  # ECE after minus before, paired
 
 
 def binary_rows(rows: Predictions, index: int) -> Predictions:
@@ -169,66 +144,33 @@ def error(rows: Predictions) -> Error:
 
 @dataclass(frozen=True)
 class Recalibrated:
-    """How the scores of one finding were recalibrated, and what it changed on the same rows.
+    """How the scores of one finding were recalibrated, and what it changed on the same rows."""
 
-    Attributes
-    ----------
-    fit : Fit
-        The calibrator, fitted on other rows.
-    rows : int
-        Rows fitted on.
-    before : Error
-        Of the scores as read, on the rows that are shown.
-    difference : Difference
-        ECE after minus before, paired.
-    """
-
-    fit: Fit
-    rows: int
-    before: Error
-    difference: Difference
+    fit: Fit  # the calibrator, fitted on other rows
+    rows: int  # rows fitted on
+    before: Error  # of the scores as read, on the rows that are shown
+    difference: Difference  # ECE after minus before, paired
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneFinding:
-    """One finding, as read or recalibrated.
+    """One finding, as read or recalibrated."""
 
-    Attributes
-    ----------
-    p, y : (N,) float64 and bool
-        The scores as they are shown, and the labels.
-    audit : TargetAudit
-        Scores of `FINDING` with intervals and noise floors.
-    fit : Recalibration
-        Mean and weak calibration.
-    curve : FlexibleCurve or None
-        The flexible curve; None where one outcome only is present.
-    bins : BinTable
-        Equal-mass bins.
-    net : NetBenefit
-        At `THRESHOLDS`.
-    flagged, flagged_events : (T,) int64
-        Rows at or above each threshold, and the events among them.
-    notices : tuple of Notice
-        Of the audit; NOT_PROBABILITY among them where the scores look rescaled.
-    recalibrated : Recalibrated or None
-        None where the scores are as read.
-    extents : SamplingDesign
-        Groups and weights of the rows.
-    """
-
+    # p, y: (N,) and bool, the scores as they are shown, and the labels
     p: Float
     y: Bool
-    audit: TargetAudit
-    fit: Recalibration
-    curve: FlexibleCurve | None
-    bins: BinTable
-    net: NetBenefit
+    audit: TargetAudit  # scores of `FINDING` with intervals and noise floors
+    fit: Recalibration  # mean and weak calibration
+    curve: FlexibleCurve | None  # the flexible curve; None where one outcome only is present
+    bins: BinTable  # equal-mass bins
+    net: NetBenefit  # at `THRESHOLDS`
+    # flagged, flagged_events: (T,), rows at or above each threshold, and the events among them
     flagged: Int
     flagged_events: Int
+    # Of the audit; NOT_PROBABILITY among them where the scores look rescaled
     notices: tuple[Notice, ...]
-    recalibrated: Recalibrated | None = None
-    extents: SamplingDesign = INDEPENDENT
+    recalibrated: Recalibrated | None = None  # None where the scores are as read
+    extents: SamplingDesign = INDEPENDENT  # groups and weights of the rows
 
     @property
     def outcomes(self) -> Outcomes:

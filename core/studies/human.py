@@ -43,54 +43,30 @@ MOST_PAIRS = 200  # rows where model and people differ most
 
 @dataclass(frozen=True)
 class FittedOn:
-    """A temperature, or focal temperature, fitted on some rows and judged on others.
+    """A temperature, or focal temperature, fitted on some rows and judged on others."""
 
-    Attributes
-    ----------
-    method : str
-        ts or focal_ts; empty for the scores as they were read.
-    target : str
-        What it was fitted on: labels, those of the majority of votes, or votes.
-    parameters : mapping of str to float
-        As the calibrator names them.
-    values : mapping of str to float or None
-        ece (against the majority), ece_votes, tvd and soft_nll on the judged rows; None where one
-        is infinite.
-    differences : mapping of str to Difference
-        From the scores as they were read; empty for these.
-    refusal : str
-        Why it could not be fitted.
-    """
-
-    method: str
-    target: str
-    parameters: Mapping[str, float]
+    method: str  # ts or focal_ts; empty for the scores as they were read
+    target: str  # what it was fitted on: labels, those of the majority of votes, or votes
+    parameters: Mapping[str, float]  # as the calibrator names them
+    # ece (against the majority), ece_votes, tvd and soft_nll on the judged rows; None where one is
+    # infinite
     values: Mapping[str, float | None]
-    differences: Mapping[str, Difference]
-    refusal: str = ""
+    differences: Mapping[str, Difference]  # from the scores as they were read; empty for these
+    refusal: str = ""  # why it could not be fitted
 
 
 @dataclass(frozen=True, kw_only=True)
 class HumanFits:
-    """Every fit on the judged rows, the scores as they were read first.
+    """Every fit on the judged rows, the scores as they were read first."""
 
-    Attributes
-    ----------
-    fit_rows, test_rows : int
-        Rows with votes that were fitted on and judged.
-    fit_name, test_name : str
-        Splits they come from; equal where one was cut in two.
-    methods : tuple of FittedOn
-    refusal : str
-        Why nothing could be fitted; empty otherwise.
-    """
-
+    # fit_rows, test_rows: rows with votes that were fitted on and judged
     fit_rows: int
     test_rows: int
+    # fit_name, test_name: splits they come from; equal where one was cut in two
     fit_name: str
     test_name: str
     methods: tuple[FittedOn, ...] = ()
-    refusal: str = ""
+    refusal: str = ""  # why nothing could be fitted; empty otherwise
 
 
 @dataclass(frozen=True)

@@ -51,27 +51,14 @@ CHANCE_Z = 6.0  # standard errors beyond which answers that agree row by row are
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreSeparation:
-    """How far one score tells one set from the in-distribution rows.
+    """How far one score tells one set from the in-distribution rows."""
 
-    Attributes
-    ----------
-    score : str
-        Of `SCORES`.
-    temperature : float
-        1 where the scores are as read.
-    separation : Separation
-        Both sets, sorted.
-    numbers : dict of str to Score
-        AUROC first; the others where they were asked for.
-    groups, weights : pair of summaries or None
-        What the rows of either set are worth for the AUROC, where they belong together; and how
-        many of equal weight they are, where they are weighted.
-    """
-
-    score: str
-    temperature: float
-    separation: Separation
-    numbers: dict[str, Score]
+    score: str  # of `SCORES`
+    temperature: float  # 1 where the scores are as read
+    separation: Separation  # both sets, sorted
+    numbers: dict[str, Score]  # AUROC first; the others where they were asked for
+    # groups, weights: what the rows of either set are worth for the AUROC, where they belong
+    # together; and how many of equal weight they are, where they are weighted
     groups: tuple[GroupSummary | None, GroupSummary | None] = (None, None)
     weights: tuple[WeightSummary | None, WeightSummary | None] = (None, None)
 
@@ -97,22 +84,14 @@ class ShiftEffect:
 
 @dataclass(frozen=True)
 class ConfidentRows:
-    """The rows of a set that look most like in-distribution ones.
+    """The rows of a set that look most like in-distribution ones."""
 
-    Attributes
-    ----------
-    rows : (R,) int64
-        Places in the set, most in-distribution first.
-    score, confidence : (R,) float64
-        The score, and the largest probability; NaN where the file states no probabilities.
-    answers : tuple of str
-        Names of the classes answered; empty texts where the file has none.
-    """
-
-    rows: Int
+    rows: Int  # (R,), places in the set, most in-distribution first
+    # score, confidence: (R,), the score, and the largest probability; NaN where the file states no
+    # probabilities
     score: Float
     confidence: Float
-    answers: tuple[str, ...]
+    answers: tuple[str, ...]  # names of the classes answered; empty texts where the file has none
 
 
 def offered(inside: Predictions, *outside: Predictions) -> dict[str, str]:

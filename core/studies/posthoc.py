@@ -50,29 +50,19 @@ Source = Predictions | StoredSplit
 
 @dataclass(frozen=True, kw_only=True)
 class PosthocRows:
-    """Which rows calibrators are fitted on, and which are reported.
+    """Which rows calibrators are fitted on, and which are reported."""
 
-    Attributes
-    ----------
-    fit_from, test_from : Predictions
-        The splits they come from; the same where one split is cut in two, or used for both.
-    fit_name, test_name : str
-        Their names.
-    cut : tuple of float and int, or None
-        Share of the split that is fitted on, and the seed.
-    numbers : tuple of (n,) int64, or None
-        Of a split that is cut: which rows are fitted on, and which are reported.
-    notices : tuple of Notice
-        CUT or SAME_ROWS.
-    """
-
+    # fit_from, test_from: the splits they come from; the same where one split is cut in two, or
+    # used for both
     fit_from: Predictions
     test_from: Predictions
+    # fit_name, test_name: their names
     fit_name: str
     test_name: str
-    cut: tuple[float, int] | None = None
+    cut: tuple[float, int] | None = None  # share of the split that is fitted on, and the seed
+    # Of a split that is cut: which rows are fitted on, and which are reported
     numbers: tuple[Int, Int] | None = None
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Notice, ...] = ()  # CUT or SAME_ROWS
 
     @cached_property
     def fit(self) -> Predictions:
@@ -129,21 +119,11 @@ class PosthocRows:
 
 @dataclass(frozen=True)
 class Fit:
-    """One method fitted on one part, or why it could not be.
+    """One method fitted on one part, or why it could not be."""
 
-    Attributes
-    ----------
-    method : str
-        A key of `CALIBRATORS`.
-    calibrator : Calibrator, PerLabel or None
-        Fitted; None where the method refused these rows.
-    refusal : str
-        Why there is none.
-    """
-
-    method: str
-    calibrator: Fittable | None
-    refusal: str = ""
+    method: str  # a key of `CALIBRATORS`
+    calibrator: Fittable | None  # fitted; None where the method refused these rows
+    refusal: str = ""  # why there is none
 
     @property
     def report(self) -> FitReport | None:
@@ -153,21 +133,14 @@ class Fit:
 
 @dataclass(frozen=True)
 class MethodReport:
-    """What a method, or none, does to the rows that are reported.
+    """What a method, or none, does to the rows that are reported."""
 
-    Attributes
-    ----------
-    compared : Compared
-        Audit of the calibrated rows, with draws on the resamples that all methods share.
-    changed : int
-        Rows whose predicted class differs from the one in the file; for many labels the number
-        of labelled answers, at one half, that differ.
-    classes : tuple of ClassRow
-        The answers by class, without ECE; of several classes alone.
-    """
-
+    # Audit of the calibrated rows, with draws on the resamples that all methods share
     compared: Compared
+    # Rows whose predicted class differs from the one in the file; for many labels the number of
+    # labelled answers, at one half, that differ
     changed: int
+    # The answers by class, without ECE; of several classes alone
     classes: tuple[ClassRow, ...] = ()
 
     def further_off(self, before: "MethodReport") -> int:

@@ -137,33 +137,21 @@ class StoredMethod:
 
 @dataclass(frozen=True, kw_only=True)
 class RunStudies:
-    """What pages show of a run at first.
+    """What pages show of a run at first."""
 
-    Attributes
-    ----------
-    version : str
-        Of the program that computed it.
-    fit, test : str
-        Digests of the split that methods are fitted on, and of the one that pages show. They are
-        equal where Post-hoc cuts that one in two.
-    none : MethodReport
-        The split that is shown as it was read; its `compared` is what Compare needs.
-    methods : mapping of str to StoredMethod
-        Fitted by NLL, with the exact search. Where a split is cut in two, none is among them: it
-        is judged on the same half as they are.
-    maps : TemperatureMaps or None
-        Of the rows that methods are fitted on, by NLL; of many labels those of the first.
-    human : HumanStudy or None
-        The split that is shown held against votes; None where it has none.
-    """
-
-    version: str
+    version: str  # of the program that computed it
+    # fit, test: digests of the split that methods are fitted on, and of the one that pages show.
+    # They are equal where Post-hoc cuts that one in two.
     fit: str
     test: str
+    # The split that is shown as it was read; its `compared` is what Compare needs
     none: MethodReport
+    # Fitted by NLL, with the exact search. Where a split is cut in two, none is among them: it is
+    # judged on the same half as they are.
     methods: Mapping[str, StoredMethod]
+    # Of the rows that methods are fitted on, by NLL; of many labels those of the first
     maps: TemperatureMaps | None
-    human: HumanStudy | None
+    human: HumanStudy | None  # the split that is shown held against votes; None where it has none
 
 
 def studies_of(library: Library, run_id: str) -> RunStudies | None:

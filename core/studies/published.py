@@ -34,21 +34,12 @@ class FittedScore:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnNumbers:
-    """A metric of a run.
+    """A metric of a run."""
 
-    Attributes
-    ----------
-    before : Score or None
-        As read.
-    after : mapping of str to FittedScore
-        By calibrator, fitted on the validation split.
-    why : str
-        Why the first of these that is missing is.
-    """
-
-    before: Score | None = None
+    before: Score | None = None  # as read
+    # By calibrator, fitted on the validation split
     after: Mapping[str, FittedScore] = field(default_factory=dict)
-    why: str = ""
+    why: str = ""  # why the first of these that is missing is
 
 
 def comparable(task: Task) -> bool:

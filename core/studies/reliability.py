@@ -20,24 +20,13 @@ CLASSES, METRICS = "Going through the classes", "Computing every metric"
 
 @dataclass(frozen=True, kw_only=True)
 class SplitAudit:
-    """What the page of a split shows at first.
+    """What the page of a split shows at first."""
 
-    Attributes
-    ----------
-    audit : Audit
-        With the metrics that were asked for.
-    classes : tuple of ClassRow
-        Empty for many labels, which have audits of their own.
-    prepared : mapping of int or None to PreparedTarget
-        The answers given, where there are any, and what the audit speaks of.
-    rows : RowStats or None
-        What the scores say row by row; None for many labels.
-    """
-
-    audit: Audit
-    classes: tuple[ClassRow, ...]
+    audit: Audit  # with the metrics that were asked for
+    classes: tuple[ClassRow, ...]  # empty for many labels, which have audits of their own
+    # The answers given, where there are any, and what the audit speaks of
     prepared: Mapping[int | None, PreparedTarget]
-    rows: RowStats | None
+    rows: RowStats | None  # what the scores say row by row; None for many labels
 
 
 @dataclass(frozen=True)

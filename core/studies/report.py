@@ -28,48 +28,26 @@ MOST_SETS = 6  # of other inputs beside a run
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedRun:
-    """A run or a file that is reported.
+    """A run or a file that is reported."""
 
-    Attributes
-    ----------
-    name, file, file_digest : str
-        What it is called, and the file that it came from.
-    split : str
-        The part that is audited.
-    splits, outside : mapping of str to Predictions or StoredSplit
-        The parts with labels, and those without: inputs that belong to none of the classes.
-    sizes : mapping of str to int
-        Rows of every part.
-    notices : tuple of Notice
-        What the reader said.
-    reading : dict
-        The choices with which reading the file again gives the same.
-    data : str
-        Key of the data set that it was trained on; empty where it is not known.
-    synthetic : bool
-        Whether a program drew its images.
-    task : Task
-        What kind of answers its rows hold.
-    names : tuple of str
-        Of its classes or labels.
-    voted : tuple of str
-        The labelled parts that people voted on.
-    """
-
+    # name, file, file_digest: what it is called, and the file that it came from
     name: str
     file: str
     file_digest: str
-    split: str
+    split: str  # the part that is audited
+    # splits, outside: the parts with labels, and those without: inputs that belong to none of the
+    # classes
     splits: Mapping[str, Source]
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, int]  # rows of every part
     outside: Mapping[str, Source] = field(default_factory=dict)
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Notice, ...] = ()  # what the reader said
+    # The choices with which reading the file again gives the same
     reading: JsonObject = field(default_factory=dict)
-    data: str = ""
-    synthetic: bool = False
-    task: Task = Task.MULTICLASS
-    names: tuple[str, ...] = ()
-    voted: tuple[str, ...] = ()
+    data: str = ""  # key of the data set that it was trained on; empty where it is not known
+    synthetic: bool = False  # whether a program drew its images
+    task: Task = Task.MULTICLASS  # what kind of answers its rows hold
+    names: tuple[str, ...] = ()  # of its classes or labels
+    voted: tuple[str, ...] = ()  # the labelled parts that people voted on
 
 
 @dataclass(frozen=True, kw_only=True)

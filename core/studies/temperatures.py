@@ -140,28 +140,15 @@ class TemperatureStep:
 
 @dataclass(frozen=True, kw_only=True)
 class TemperatureWalk:
-    """Reported rows at ascending temperatures, or gammas, the marks among them.
+    """Reported rows at ascending temperatures, or gammas, the marks among them."""
 
-    Attributes
-    ----------
-    steps : tuple of TemperatureStep
-        Of temperatures 1 is one, of gammas 0.
-    marks : mapping of str to float
-        The temperature that was fitted by an objective.
-    focal : FocalPoint or None
-        The gamma and temperature that were fitted together.
-    used, rows : int
-        Rows that were read, and those that are reported.
-    target : int or None
-        The class whose probability is read; None for the answers.
-    """
-
-    steps: tuple[TemperatureStep, ...]
-    marks: Mapping[str, float]
-    focal: FocalPoint | None
+    steps: tuple[TemperatureStep, ...]  # of temperatures 1 is one, of gammas 0
+    marks: Mapping[str, float]  # the temperature that was fitted by an objective
+    focal: FocalPoint | None  # the gamma and temperature that were fitted together
+    # used, rows: rows that were read, and those that are reported
     used: int
     rows: int
-    target: int | None
+    target: int | None  # the class whose probability is read; None for the answers
 
 
 def temperature_walk(
@@ -298,27 +285,15 @@ class ConfidentAnswers:
 
 @dataclass(frozen=True, kw_only=True)
 class InnateCalibration:
-    """What temperature scaling still changes about a run: little where it is innately calibrated.
+    """What temperature scaling still changes about a run; little where innately calibrated."""
 
-    Attributes
-    ----------
-    temperature : float
-        The NLL's optimum on the fitting rows.
-    at_bound : bool
-        It stands at the end of its range.
-    before, after : MethodReport
-        The reported rows as read, and scaled.
-    gap : Difference
-        ECE after minus before, paired: minus the temperature gap.
-    sure_before, sure_after : ConfidentAnswers
-        Mukhoti et al. 2020, table 6.
-    """
-
-    temperature: float
-    at_bound: bool
+    temperature: float  # the NLL's optimum on the fitting rows
+    at_bound: bool  # it stands at the end of its range
+    # before, after: the reported rows as read, and scaled
     before: MethodReport
     after: MethodReport
-    gap: Difference
+    gap: Difference  # ECE after minus before, paired: minus the temperature gap
+    # sure_before, sure_after: Mukhoti et al. 2020, table 6.
     sure_before: ConfidentAnswers
     sure_after: ConfidentAnswers
 

@@ -21,35 +21,22 @@ ENOUGH: Final = 50  # rows behind a number out of 100
 
 @dataclass(frozen=True, kw_only=True)
 class Claimed:
-    """Claims of one kind, and what came of them.
+    """Claims of one kind, and what came of them."""
 
-    Attributes
-    ----------
-    n : int
-        How many rows.
-    low, high : float
-        Between which the claims lie.
-    says, right : float
-        Mean claim, and share that came true.
-    """
-
-    n: int
+    n: int  # how many rows
+    # low, high: between which the claims lie
     low: float
     high: float
+    # says, right: mean claim, and share that came true
     says: float
     right: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mended:
-    """The calibration error (ECE) of the same rows before and after a correction.
+    """The calibration error (ECE) of the same rows before and after a correction."""
 
-    Attributes
-    ----------
-    before, after : float
-        ECE, fractions.
-    """
-
+    # before, after: ECE, fractions
     before: float
     after: float
 

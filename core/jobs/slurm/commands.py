@@ -38,23 +38,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Begun:
-    """Which job of the cluster has begun this one: the first that came, and nobody after it.
+    """Which job of the cluster has begun this one: the first that came, and nobody after it."""
 
-    Attributes
-    ----------
-    cluster : str
-        Its id there; a job that is requeued keeps it.
-    supervisor : ProcessIdentity
-    at : float
-        Seconds since 1970.
-    restarts : int
-        How often the cluster has started it again.
-    """
-
-    cluster: str
+    cluster: str  # its id there; a job that is requeued keeps it
     supervisor: ProcessIdentity
-    at: float
-    restarts: int
+    at: float  # seconds since 1970
+    restarts: int  # how often the cluster has started it again
 
 
 @dataclass(frozen=True)

@@ -32,22 +32,13 @@ LEAST_SPREAD: Final = 1e-12  # of claims in a local fit; less is as good as none
 
 @dataclass(frozen=True)
 class ClaimCells:
-    """Rows with one claim, or with neighbouring ones.
+    """Rows with one claim, or with neighbouring ones."""
 
-    Attributes
-    ----------
-    claim : (C,) float64
-        Their mean claim, ascending.
-    rows, events : (C,) int64
-        How many rows, at least 1, and how many came true; with weights float64.
-    exact : bool
-        Whether every distinct claim is a cell of its own.
-    """
-
-    claim: Float
+    claim: Float  # (C,), their mean claim, ascending
+    # rows, events: (C,), how many rows, at least 1, and how many came true; with weights float64
     rows: Counts
     events: Counts
-    exact: bool
+    exact: bool  # whether every distinct claim is a cell of its own
 
     @classmethod
     def of(cls, ranked: SortedOutcomes, *, exact: int = EXACT, nodes: int = NODES) -> Self:
@@ -69,15 +60,9 @@ class ClaimCells:
 
 @dataclass(frozen=True)
 class Lowess:
-    """The local fits at every cell; linear in the events.
+    """The local fits at every cell; linear in the events."""
 
-    Attributes
-    ----------
-    cells : ClaimCells
-        The rows.
-    """
-
-    cells: ClaimCells
+    cells: ClaimCells  # the rows
     name: ClassVar[str] = "lowess"
     fraction: ClassVar[float] = FRAC
     degree: ClassVar[int] = 1
@@ -240,31 +225,17 @@ ERRORS: Final = ("ici", "e50", "e90", "emax")
 
 @dataclass(frozen=True, kw_only=True)
 class FlexibleCurve:
-    """Share of events as a smooth function of the stated risk.
+    """Share of events as a smooth function of the stated risk."""
 
-    Attributes
-    ----------
-    at : (G,) float64
-        Stated risks, ascending: the distinct ones, or means of neighbours where there are many.
-    observed : (G,) float64
-        Smoothed share of events, in [0, 1].
-    low, high : (G,) float64
-        Pointwise band, in [0, 1], around `observed`.
-    rows : (G,) int64
-        Rows at each.
-    level : float
-        Of the band.
-    settings : mapping
-        The smoother, and whether every distinct risk is a node.
-    """
-
+    # (G,), stated risks, ascending: the distinct ones, or means of neighbours where there are many
     at: Float
-    observed: Float
+    observed: Float  # (G,), smoothed share of events, in [0, 1]
+    # low, high: (G,), pointwise band, in [0, 1], around `observed`
     low: Float
     high: Float
-    rows: Int
-    level: float
-    settings: Mapping[str, Setting]
+    rows: Int  # (G,), rows at each
+    level: float  # of the band
+    settings: Mapping[str, Setting]  # the smoother, and whether every distinct risk is a node
 
 
 def flexible(

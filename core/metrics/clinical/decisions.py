@@ -154,30 +154,21 @@ def _difference(
 
 @dataclass(frozen=True)
 class Bands:
-    """Rows by stated risk; arrays are (B,), NaN where a band is empty.
+    """Rows by stated risk; arrays are (B,), NaN where a band is empty."""
 
-    Attributes
-    ----------
-    low, high : float64
-        Edges; a band is (low, high], the first one closed at its lower edge.
-    count, events : int64
-        Rows and events.
-    mean, share : float64
-        Mean stated risk and share of events.
-    ci_low, ci_high : float64
-        Wilson interval of the share.
-    least, most : float64
-        Its exact interval, corrected for all bands: a stated risk beyond it is wrong.
-    """
-
+    # low, high: edges; a band is (low, high], the first one closed at its lower edge
     low: Float
     high: Float
+    # count, events: rows and events
     count: Int
     events: Int
+    # mean, share: mean stated risk and share of events
     mean: Float
     share: Float
+    # ci_low, ci_high: Wilson interval of the share
     ci_low: Float
     ci_high: Float
+    # least, most: its exact interval, corrected for all bands: a stated risk beyond it is wrong
     least: Float
     most: Float
 
@@ -263,33 +254,22 @@ def _odds(prevalence: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Classified:
-    """What calling "p at or above a threshold" positive does.
+    """What calling "p at or above a threshold" positive does."""
 
-    Attributes
-    ----------
-    threshold : float
-        The threshold.
-    true_positive, false_positive, true_negative, false_negative : int
-        Rows.
-    sensitivity, specificity : Score
-        With Wilson intervals.
-    ppv, npv : Score
-        Among these rows, with Wilson intervals; at another `prevalence`, from sensitivity and
-        specificity.
-    prevalence : float or None
-        The other prevalence, if one was given.
-    """
-
-    threshold: float
+    threshold: float  # the threshold
+    # true_positive, false_positive, true_negative, false_negative: rows
     true_positive: int
     false_positive: int
     true_negative: int
     false_negative: int
+    # sensitivity, specificity: with Wilson intervals
     sensitivity: Score
     specificity: Score
+    # ppv, npv: among these rows, with Wilson intervals; at another `prevalence`, from sensitivity
+    # and specificity
     ppv: Score
     npv: Score
-    prevalence: float | None
+    prevalence: float | None  # the other prevalence, if one was given
 
 
 def classified(

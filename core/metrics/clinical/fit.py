@@ -50,49 +50,33 @@ Estimated = Sequence[float] | str  # value, low, high, or why there are none
 class Recalibration:
     """Mean and weak calibration of one binary score.
 
-    Attributes
-    ----------
-    in_the_large : Score
-        Intercept of the logistic regression with offset logit(p), slope held at 1; ideal 0,
-        above 0: more events than stated.
-    slope, intercept : Score
-        Of the joint logistic regression on logit(p); ideal 1 and 0. A slope below 1: too extreme.
-    observed_expected : Score
-        Events over the sum of p; ideal 1.
-    difference : Score
-        Share of events minus mean p; ideal 0.
-    n, events : int
-        Rows and events.
-    mean, rate : float
-        Mean p and share of events, by weight.
-    rarer : float
-        How many independent rows the rarer of events and non-events is worth.
-    clipped : int
-        Rows whose p is exactly 0 or 1 and was moved by 1e-12 to have a logit.
-    extreme : int
-        Rows whose p is less than 1e-6 from 0 or 1, the clipped ones included: their logits lie so
-        far out that a handful can decide the slope.
-    swayed : bool
-        Whether they do: without them the slope moves by more than a tenth of its interval, or has
-        none.
-
     Notes
     -----
     What cannot be estimated has no value, and its `reason` says why.
     """
 
+    # Intercept of the logistic regression with offset logit(p), slope held at 1; ideal 0, above 0:
+    # more events than stated
     in_the_large: Score
+    # slope, intercept: of the joint logistic regression on logit(p); ideal 1 and 0. A slope below
+    # 1: too extreme.
     slope: Score
     intercept: Score
-    observed_expected: Score
-    difference: Score
+    observed_expected: Score  # events over the sum of p; ideal 1
+    difference: Score  # share of events minus mean p; ideal 0
+    # n, events: rows and events
     n: int
     events: int
+    # mean, rate: mean p and share of events, by weight
     mean: float
     rate: float
-    rarer: float
-    clipped: int
+    rarer: float  # how many independent rows the rarer of events and non-events is worth
+    clipped: int  # rows whose p is exactly 0 or 1 and was moved by 1e-12 to have a logit
+    # Rows whose p is less than 1e-6 from 0 or 1, the clipped ones included: their logits lie so far
+    # out that a handful can decide the slope
     extreme: int
+    # Whether they do: without them the slope moves by more than a tenth of its interval, or has
+    # none
     swayed: bool
 
 

@@ -33,50 +33,26 @@ IN_YEAR: Final = {"D": 365.25, "W": 365.25 / 7, "M": 12.0, "Y": 1.0}
 
 @dataclass(frozen=True)
 class Grouping:
-    """The group of each row, and how it was made.
+    """The group of each row, and how it was made."""
 
-    Attributes
-    ----------
-    groups : (N,) tuple of str
-        Name of each row's group.
-    order : tuple of str
-        The groups in the order in which they are shown.
-    edges : (3,) tuple of float
-        Where numbers were cut into quartiles; empty for values taken as they are.
-    period : str
-        month, quarter or year, where dates were grouped.
-    """
-
-    groups: tuple[str, ...]
-    order: tuple[str, ...]
+    groups: tuple[str, ...]  # (N,), name of each row's group
+    order: tuple[str, ...]  # the groups in the order in which they are shown
+    # (3,), where numbers were cut into quartiles; empty for values taken as they are
     edges: tuple[float, ...] = ()
-    period: str = ""
+    period: str = ""  # month, quarter or year, where dates were grouped
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subgroup:
-    """Calibration of the rows of one group.
+    """Calibration of the rows of one group."""
 
-    Attributes
-    ----------
-    name : str
-        The group.
-    fit : Recalibration
-        n, events, O:E, slope, both intercepts, with intervals.
-    ece, floor : Score, Floor
-        ECE over equal-width bins with interval, and what a calibrated score would show.
-    too_few : bool
-        Fewer than FEW_EVENTS events or non-events: too few to judge a curve by.
-    p_value : float
-        Of the joint test of "calibrated", of this group by itself.
-    """
-
-    name: str
-    fit: Recalibration
+    name: str  # the group
+    fit: Recalibration  # n, events, O:E, slope, both intercepts, with intervals
+    # ece, floor: ECE over equal-width bins with interval, and what a calibrated score would show
     ece: Score
     floor: Floor
-    too_few: bool
-    p_value: float
+    too_few: bool  # fewer than FEW_EVENTS events or non-events: too few to judge a curve by
+    p_value: float  # of the joint test of "calibrated", of this group by itself
 
 
 def too_few(rarer: float) -> bool:

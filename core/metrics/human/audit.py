@@ -41,46 +41,29 @@ NOT_COUNTED = "shares do not tell how many people were asked"
 
 @dataclass(frozen=True, kw_only=True)
 class HumanScore:
-    """One number about model and people.
+    """One number about model and people."""
 
-    Attributes
-    ----------
-    value, low, high : float or None
-        The number and its interval; None where it is infinite, and no ends of one row or group.
-    floor : float or None
-        What it would be, on average, of a model that knew the true shares, with as many votes; for
-        `ece_votes` of one whose bins agree with people; for `soft_nll` the mean entropy of the
-        votes, below which nothing can lie.
-    bound : float or None
-        Beyond it lies one such model in twenty: above, or below for `rank`.
-    reason : str
-        Why something is missing.
-    """
-
+    # value, low, high: the number and its interval; None where it is infinite, and no ends of one
+    # row or group
     value: float | None
     low: float | None
     high: float | None
+    # What it would be, on average, of a model that knew the true shares, with as many votes; for
+    # `ece_votes` of one whose bins agree with people; for `soft_nll` the mean entropy of the votes,
+    # below which nothing can lie
     floor: float | None
+    # Beyond it lies one such model in twenty: above, or below for `rank`
     bound: float | None = None
-    reason: str = ""
+    reason: str = ""  # why something is missing
 
 
 @dataclass(frozen=True, kw_only=True)
 class VoteBin:
-    """Answers of much the same confidence, and the share of people who agree with them.
+    """Answers of much the same confidence, and the share of people who agree with them."""
 
-    Attributes
-    ----------
-    count : int
-        Rows.
-    confidence : float
-        Mean confidence of the answers.
-    agreement, low, high : float
-        Share of people who agree, with its interval.
-    """
-
-    count: int
-    confidence: float
+    count: int  # rows
+    confidence: float  # mean confidence of the answers
+    # agreement, low, high: share of people who agree, with its interval
     agreement: float
     low: float
     high: float
@@ -88,83 +71,49 @@ class VoteBin:
 
 @dataclass(frozen=True, kw_only=True)
 class Disagreement:
-    """Rows of which people disagree about as much; every array is (G,).
+    """Rows of which people disagree about as much; every array is (G,)."""
 
-    Attributes
-    ----------
-    entropy : float64
-        Mean entropy of the votes, in nats, ascending.
-    count : int64
-        Rows.
-    confidence, agreement : float64
-        Mean confidence, and mean share of people who agree with the answer.
-    gap, low, high : float64
-        Confidence minus agreement, with its interval.
-    known : float64
-        The gap that a model would show on these rows that knew the true shares; NaN where the
-        number of votes is not known.
-    """
-
-    entropy: Float
-    count: Int
+    entropy: Float  # mean entropy of the votes, in nats, ascending
+    count: Int  # rows
+    # confidence, agreement: mean confidence, and mean share of people who agree with the answer
     confidence: Float
     agreement: Float
+    # gap, low, high: confidence minus agreement, with its interval
     gap: Float
     low: Float
     high: Float
+    # The gap that a model would show on these rows that knew the true shares; NaN where the number
+    # of votes is not known
     known: Float
 
 
 @dataclass(frozen=True, kw_only=True)
 class HumanAudit:
-    """How far a model is from people, on the rows that people voted on.
+    """How far a model is from people, on the rows that people voted on."""
 
-    Attributes
-    ----------
-    name : str
-        Where the votes come from.
-    n, n_rows, n_classes : int
-        Rows with votes, all rows, and classes.
-    level : float
-        Of every interval.
-    least, mean, most : float or None
-        Votes a row; None where the file gives shares.
-    tied : int
-        Rows whose most votes are shared by several classes.
-    confidence, agreement : float
-        Mean confidence of the answers, and mean share of people who agree.
-    direction : Gap
-        Confidence minus agreement.
-    scores : mapping of str to HumanScore
-        tvd, entropy_gap, entropy_gap_signed, rank, ece_votes, soft_nll.
-    known_nll : float or None
-        Soft NLL of a model that knew the true shares: the entropy of the votes, and what so few
-        votes take off it.
-    bins : tuple of VoteBin
-        The bins that hold rows, by ascending confidence.
-    disagreement : Disagreement
-        By how much people disagree.
-    by_majority : bool
-        Whether every label is what most people said of its row.
-    """
-
-    name: str
+    name: str  # where the votes come from
+    # n, n_rows, n_classes: rows with votes, all rows, and classes
     n: int
     n_rows: int
     n_classes: int
-    level: float
+    level: float  # of every interval
+    # least, mean, most: votes a row; None where the file gives shares
     least: float | None
     mean: float | None
     most: float | None
-    tied: int
+    tied: int  # rows whose most votes are shared by several classes
+    # confidence, agreement: mean confidence of the answers, and mean share of people who agree
     confidence: float
     agreement: float
-    direction: Gap
+    direction: Gap  # confidence minus agreement
+    # tvd, entropy_gap, entropy_gap_signed, rank, ece_votes, soft_nll
     scores: Mapping[str, HumanScore]
+    # Soft NLL of a model that knew the true shares: the entropy of the votes, and what so few votes
+    # take off it
     known_nll: float | None
-    bins: tuple[VoteBin, ...]
-    disagreement: Disagreement
-    by_majority: bool = False
+    bins: tuple[VoteBin, ...]  # the bins that hold rows, by ascending confidence
+    disagreement: Disagreement  # by how much people disagree
+    by_majority: bool = False  # whether every label is what most people said of its row
 
     @property
     def fullest(self) -> VoteBin:
@@ -187,30 +136,19 @@ TAIL = 0.05  # share of draws beyond a bound
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """What model and people say of each row that people voted on, (N,) float64 each.
+    """What model and people say of each row that people voted on, (N,) float64 each."""
 
-    Attributes
-    ----------
-    rows : (N,) int64
-        Their numbers in the split.
-    confidence, agreement : float64
-        Of the answer, and the share of people who agree with it.
-    entropy, votes_entropy : float64
-        Of the probabilities and of the votes, in nats.
-    tvd, soft_nll : float64
-        Distance and likelihood; the latter may be infinite.
-    alike : bool
-        Whether the classes are ranked alike.
-    """
-
-    rows: Int
+    rows: Int  # (N,), their numbers in the split
+    # confidence, agreement: of the answer, and the share of people who agree with it
     confidence: Float
     agreement: Float
+    # entropy, votes_entropy: of the probabilities and of the votes, in nats
     entropy: Float
     votes_entropy: Float
+    # tvd, soft_nll: distance and likelihood; the latter may be infinite
     tvd: Float
     soft_nll: Float
-    alike: Bool
+    alike: Bool  # whether the classes are ranked alike
 
 
 def judged_rows(predictions: Predictions) -> JudgedRows:

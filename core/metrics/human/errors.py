@@ -280,28 +280,19 @@ NUMBERS = ("tvd", "entropy_gap", "entropy_gap_signed", "rank", "soft_nll")
 
 @dataclass(frozen=True)
 class Knowing:
-    """What a model that knew the true shares would show, draw by draw.
+    """What a model that knew the true shares would show, draw by draw."""
 
-    Attributes
-    ----------
-    tvd, entropy_gap, entropy_gap_signed, rank, soft_nll : (R,) float64
-        Means over the rows, against their own votes.
-    again : mapping of str to (R,) float64
-        The same against votes that are drawn from these shares.
-    gap : (R, M) float64
-        Its confidence minus the share of votes for its answer, of the M rows that were drawn.
-    rows : (M,) int64
-        Which they are.
-    """
-
+    # tvd, entropy_gap, entropy_gap_signed, rank, soft_nll: (R,), means over the rows, against their
+    # own votes
     tvd: Float
     entropy_gap: Float
     entropy_gap_signed: Float
     rank: Float
     soft_nll: Float
-    again: Mapping[str, Float]
+    again: Mapping[str, Float]  # the same against votes that are drawn from these shares
+    # (R, M), its confidence minus the share of votes for its answer, of the M rows that were drawn
     gap: Float
-    rows: Int
+    rows: Int  # (M,), which they are
 
     def bound(self, name: str, tail: float) -> float:
         """Return what a number exceeds in that share of draws, or for `rank` what it falls below.

@@ -47,24 +47,12 @@ Parts = list[bytes | memoryview]
 
 @dataclass(frozen=True, kw_only=True)
 class Skeleton:
-    """A picture without what is not its pixels.
+    """A picture without what is not its pixels."""
 
-    Attributes
-    ----------
-    data : bytes
-        A whole file of the same format.
-    depth : int
-        Bits of a sample.
-    key : int or None
-        The 16-bit grey that stands for transparency.
-    orientation : int
-        1 to 8 as Exif counts; 1 is upright.
-    """
-
-    data: bytes
-    depth: int
-    key: int | None = None
-    orientation: int = 1
+    data: bytes  # a whole file of the same format
+    depth: int  # bits of a sample
+    key: int | None = None  # the 16-bit grey that stands for transparency
+    orientation: int = 1  # 1 to 8 as Exif counts; 1 is upright
 
 
 def png_skeleton(data: memoryview) -> Skeleton:
@@ -233,27 +221,13 @@ ADOBE_MARKER, YCBCR = 0xEE, b"\x01"
 
 @dataclass(frozen=True, kw_only=True)
 class Codestream:
-    """One frame, as it says of itself.
+    """One frame, as it says of itself."""
 
-    Attributes
-    ----------
-    data : bytes
-        From the first marker to the end marker; nothing else.
-    depth : int
-        Bits of a sample.
-    shape : (int, int, int)
-        Rows, columns, samples a pixel.
-    scans : tuple of (int, int)
-        Where compressed bytes begin and end.
-    ycbcr : bool
-        Whether an Adobe marker says that colours are luminance and differences.
-    """
-
-    data: bytes
-    depth: int
-    shape: tuple[int, int, int]
-    scans: tuple[tuple[int, int], ...]
-    ycbcr: bool
+    data: bytes  # from the first marker to the end marker; nothing else
+    depth: int  # bits of a sample
+    shape: tuple[int, int, int]  # (int, int, int), rows, columns, samples a pixel
+    scans: tuple[tuple[int, int], ...]  # where compressed bytes begin and end
+    ycbcr: bool  # whether an Adobe marker says that colours are luminance and differences
 
 
 def offer() -> None:

@@ -61,19 +61,11 @@ FLAT: Final = 1e-12  # a span below this has no steps
 
 @dataclass(frozen=True)
 class Lut:
-    """A table: the value for `first`, for the next whole number, and so on; both ends go on.
-
-    Attributes
-    ----------
-    first : int
-    values : (N,) float64
-    top : float
-        The largest value that its bits can hold.
-    """
+    """A table: the value for `first`, for the next whole number, and so on; both ends go on."""
 
     first: int
-    values: Float
-    top: float
+    values: Float  # (N,)
+    top: float  # the largest value that its bits can hold
 
     def apply(self, x: Float) -> Float:
         """Return the table's values at (N,) inputs, of which fractions are cut off."""
@@ -110,32 +102,19 @@ class Window:
 
 @dataclass(frozen=True)
 class Display:
-    """How the stored values of a film are shown.
+    """How the stored values of a film are shown."""
 
-    Attributes
-    ----------
-    bits : int
-        Bits of a pixel that are used, for the notice.
-    slope, intercept : float
-        Rescaling; not used where there is a table `modality`.
-    modality : Lut or None
-    voi : Lut, Window or None
-        None spreads the values that are there over black to white.
-    inverted : bool
-        Whether the lowest value is white.
-    padding : (int, int) or None
-        Stored values, first and last, that are no part of the film; they become black.
-    whole : (int, int) or None
-        Stored values to spread in place of those that are there.
-    """
-
-    bits: int
+    bits: int  # bits of a pixel that are used, for the notice
+    # slope, intercept: rescaling; not used where there is a table `modality`
     slope: float = 1.0
     intercept: float = 0.0
     modality: Lut | None = None
-    voi: Lut | Window | None = None
-    inverted: bool = False
+    voi: Lut | Window | None = None  # None spreads the values that are there over black to white
+    inverted: bool = False  # whether the lowest value is white
+    # (int, int) or None, stored values, first and last, that are no part of the film; they become
+    # black
     padding: tuple[int, int] | None = None
+    # (int, int) or None, stored values to spread in place of those that are there
     whole: tuple[int, int] | None = None
 
     def rescaled(self, stored: Float) -> Float:

@@ -80,57 +80,34 @@ class FileBytes:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file holds before anybody says what it means.
+    """What a file holds before anybody says what it means."""
 
-    Parameters
-    ----------
-    format : str
-        Name of the format, for example ``npz``.
-    entries : mapping of str to array
-        Arrays by key, or the columns of a table, in the order of the file.
-    table : bool
-        Whether the entries are columns of one table: (N,), or (N, K) where cells hold lists.
-    headed : bool
-        Whether the columns have names of their own.
-    printed : bool
-        Whether numbers were written as text, and so rounded to some digits.
-    first_line : int
-        Line of the file that holds row 0, for messages; 0 when rows have no lines.
-    coarse : mapping of str to float
-        Rounding step near 1 of entries whose dtype here is finer than in the file.
-    named : bool
-        Whether the keys are the file's own; positions in a tuple have names of ours.
-    notices : tuple of Notice
-        What was accepted, but must be said.
-    shards : tuple of (int, str)
-        First row and name of each shard that was put together, for messages.
-    batches : mapping of str to array, or None
-        The entries if the parts, or rows, of this file are batches of one part: a list of two or
-        three pairs may be either. None where nothing speaks for it.
-    group : str
-        The entry that says which rows belong together, where the format does; empty where not.
-    epochs : tuple of str
-        At which the file holds the same rows, where the rows of one were taken.
-    below_one : frozenset of str
-        Entries whose names say percent, of which no value is above 1.
-    unread : mapping of str to Refused
-        Why columns are left out that hold no numbers, texts or lists of one length.
-    """
-
-    format: str
+    format: str  # name of the format, for example ``npz``
+    # Arrays by key, or the columns of a table, in the order of the file
     entries: Mapping[str, Entry]
+    # Whether the entries are columns of one table: (N,), or (N, K) where cells hold lists
     table: bool = False
-    headed: bool = True
-    printed: bool = False
+    headed: bool = True  # whether the columns have names of their own
+    printed: bool = False  # whether numbers were written as text, and so rounded to some digits
+    # Line of the file that holds row 0, for messages; 0 when rows have no lines
     first_line: int = 0
+    # Rounding step near 1 of entries whose dtype here is finer than in the file
     coarse: Mapping[str, float] = field(default_factory=dict)
+    # Whether the keys are the file's own; positions in a tuple have names of ours
     named: bool = True
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Notice, ...] = ()  # what was accepted, but must be said
+    # First row and name of each shard that was put together, for messages
     shards: tuple[tuple[int, str], ...] = ()
+    # The entries if the parts, or rows, of this file are batches of one part: a list of two or
+    # three pairs may be either. None where nothing speaks for it.
     batches: Mapping[str, Entry] | None = None
+    # The entry that says which rows belong together, where the format does; empty where not
     group: str = ""
+    # At which the file holds the same rows, where the rows of one were taken
     epochs: tuple[str, ...] = ()
+    # Entries whose names say percent, of which no value is above 1
     below_one: frozenset[str] = frozenset()
+    # Why columns are left out that hold no numbers, texts or lists of one length
     unread: Mapping[str, Refused] = field(default_factory=dict)
 
     def row(self, index: int) -> str:

@@ -54,18 +54,10 @@ class Shards:
 
 @dataclass(frozen=True)
 class _Piece:
-    """The same rows of all that the shards hold.
+    """The same rows of all that the shards hold."""
 
-    Attributes
-    ----------
-    n_rows : int
-        How many, as the headers of the files say.
-    files : mapping of str to FileBytes
-        By the name of the array; a Parquet file under no name.
-    """
-
-    n_rows: int
-    files: Mapping[str, FileBytes]
+    n_rows: int  # how many, as the headers of the files say
+    files: Mapping[str, FileBytes]  # by the name of the array; a Parquet file under no name
 
     def parts(self) -> Iterator[Contents]:
         """Yield what these shards hold: all rows, or of a table some at a time."""

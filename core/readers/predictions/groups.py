@@ -376,24 +376,12 @@ ROWS: Final = {"names", "cases", "studies", "series", "images", "films", "docume
 
 @dataclass(frozen=True)
 class GroupOffer:
-    """A column that may be chosen as that of the groups.
+    """A column that may be chosen as that of the groups."""
 
-    Attributes
-    ----------
-    key : str
-        What `--group` takes.
-    groups : Groups
-        Those of the part that is audited.
-    noun : str
-        What they are, in the plural.
-    names_rows : bool
-        Whether it is the column that names the rows.
-    """
-
-    key: str
-    groups: Groups
-    noun: str
-    names_rows: bool = False
+    key: str  # what `--group` takes
+    groups: Groups  # those of the part that is audited
+    noun: str  # what they are, in the plural
+    names_rows: bool = False  # whether it is the column that names the rows
 
     @property
     def meant(self) -> bool:

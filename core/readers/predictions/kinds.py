@@ -31,29 +31,20 @@ MOST = 0.05  # beyond this no rounding explains a sum
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """What the rules about the kind of scores need to know.
+    """What the rules about the kind of scores need to know."""
 
-    Attributes
-    ----------
-    low, high : float
-        Smallest and largest value; `low` may be -inf.
-    low_at, high_at : str
-        Row and column of the two, as a message names them.
-    low_sum, high_sum : float
-        Smallest and largest sum of a row; the values themselves for a single column.
-    worst_row : str
-        Row whose sum lies farthest from one, likewise.
-    tolerance, quiet : float
-        How far a sum may lie from one, and up to where nothing is said.
-    """
-
+    # low, high: smallest and largest value; `low` may be -inf
     low: float
     high: float
+    # low_at, high_at: row and column of the two, as a message names them
     low_at: str
     high_at: str
+    # low_sum, high_sum: smallest and largest sum of a row; the values themselves for a single
+    # column
     low_sum: float
     high_sum: float
-    worst_row: str
+    worst_row: str  # row whose sum lies farthest from one, likewise
+    # tolerance, quiet: how far a sum may lie from one, and up to where nothing is said
     tolerance: float
     quiet: float
 

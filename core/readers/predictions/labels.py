@@ -40,57 +40,30 @@ ANY_CLASS = 100_000  # most classes of a file that states answers only: each get
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels as numbers.
+    """Labels as numbers."""
 
-    Attributes
-    ----------
-    values : (N,) or (N, L) int64
-        Class indices, or 0/1 for each label.
-    one_hot : bool
-        Whether they were rows with exactly one 1.
-    names : tuple of str
-        Class names found among the labels themselves.
-    by_name : bool
-        Whether names say which column each label means; otherwise their order does.
-    texts : tuple of str
-        How the file writes the label of each column, where that is not its name.
-    notices : tuple of Notice
-        What was assumed.
-    """
-
-    values: Int
-    one_hot: bool = False
-    names: tuple[str, ...] = ()
+    values: Int  # (N,) or (N, L), class indices, or 0/1 for each label
+    one_hot: bool = False  # whether they were rows with exactly one 1
+    names: tuple[str, ...] = ()  # class names found among the labels themselves
+    # Whether names say which column each label means; otherwise their order does
     by_name: bool = False
+    # How the file writes the label of each column, where that is not its name
     texts: tuple[str, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Notice, ...] = ()  # what was assumed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Classes:
-    """What is known of the columns before the labels are read.
+    """What is known of the columns before the labels are read."""
 
-    Attributes
-    ----------
-    columns : int
-        Columns of the scores; 1 for a binary score.
-    names : tuple of str
-        Names of the columns, or those that the user gave; empty when there are none.
-    declared : bool
-        Whether the user gave the names: then no label may be outside them.
-    by_column : bool
-        Whether each name stands over its column; a list of names says which number is which.
-    stated : str
-        Of a single column: the word in its name that may say which class it states.
-    event : str
-        Of a single column: the event it is named for, beside labels that only say yes or no.
-    """
-
-    columns: int
+    columns: int  # columns of the scores; 1 for a binary score
+    # Names of the columns, or those that the user gave; empty when there are none
     names: tuple[str, ...] = ()
-    declared: bool = False
+    declared: bool = False  # whether the user gave the names: then no label may be outside them
+    # Whether each name stands over its column; a list of names says which number is which
     by_column: bool = False
-    stated: str = ""
+    stated: str = ""  # of a single column: the word in its name that may say which class it states
+    # Of a single column: the event it is named for, beside labels that only say yes or no
     event: str = ""
 
     @property

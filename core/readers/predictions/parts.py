@@ -20,43 +20,23 @@ OF_ROWS = ("groups", "weights", "votes", "dates", "members")  # what each row ma
 
 @dataclass(frozen=True)
 class SplitArrays:
-    """One split before its numbers are judged.
+    """One split before its numbers are judged."""
 
-    Parameters
-    ----------
-    split : str
-        train, val or test.
-    scores, labels : array
-        As they lie in the file; labels are None where a second file must bring them.
-    scores_name, labels_name : str
-        Keys or columns, for messages.
-    contents : Contents
-        Where they come from, for row names, printed digits and coarse dtypes.
-    kind : ScoreKind or None
-        What a key or header says the scores are.
-    predicted : array or None
-        The stated answers of a top-label file.
-    ids : array or None
-        Names of the rows, text.
-    class_names : tuple of str
-        Names of the columns; empty when there are none.
-    guesses : tuple of Question
-        What was assumed about columns, keys and rows, and must be borne out by the answers.
-    stated : str
-        Of a single column of scores: the word in its name that may say which class it states.
-    """
-
-    split: str
+    split: str  # train, val or test
+    # scores, labels: as they lie in the file; labels are None where a second file must bring them
     scores: Entry
+    # scores_name, labels_name: keys or columns, for messages
     scores_name: str
-    contents: Contents
+    contents: Contents  # where they come from, for row names, printed digits and coarse dtypes
     labels: Entry | None = None
     labels_name: str = ""
-    kind: ScoreKind | None = None
-    predicted: Entry | None = None
-    ids: Entry | None = None
-    class_names: tuple[str, ...] = ()
+    kind: ScoreKind | None = None  # what a key or header says the scores are
+    predicted: Entry | None = None  # the stated answers of a top-label file
+    ids: Entry | None = None  # names of the rows, text
+    class_names: tuple[str, ...] = ()  # names of the columns; empty when there are none
+    # Of a single column of scores: the word in its name that may say which class it states
     stated: str = ""
+    # What was assumed about columns, keys and rows, and must be borne out by the answers
     guesses: tuple[Question, ...] = ()
     rows: Entry | None = None  # rows of the file, when a split column picked some
     label_rows: Entry | None = None  # rows of the label file, when they come in another order

@@ -46,24 +46,12 @@ SHOWN = 3  # labels named in the example of a row
 
 @dataclass(frozen=True)
 class AnswerSkill:
-    """How well answers agree with labels, and what blind answers would reach.
+    """How well answers agree with labels, and what blind answers would reach."""
 
-    Attributes
-    ----------
-    value : float
-        Accuracy; of one class or many labels, the (mean) AUROC.
-    chance : float
-        What the same answers would reach on rows in a random order.
-    error : float
-        Standard error of `value` under chance.
-    n : int
-        Rows.
-    """
-
-    value: float
-    chance: float
-    error: float
-    n: int
+    value: float  # accuracy; of one class or many labels, the (mean) AUROC
+    chance: float  # what the same answers would reach on rows in a random order
+    error: float  # standard error of `value` under chance
+    n: int  # rows
 
     @property
     def plausible(self) -> bool:

@@ -57,73 +57,41 @@ class PairMeaning(StrEnum):
 class ReadOptions:
     """Choices that override the reader's own, all None by default; a saved copy is the recipe.
 
-    Parameters
-    ----------
-    scores : ScoreKind or None
-        What the numbers are.
-    units : Units or None
-        What the numbers count in.
-    answers : AnswersPerRow or None
-        Whether one of the columns is true in each row, or any number of them.
-    pairs : PairMeaning or None
-        Whether a list of pairs holds parts or batches of one part.
-    uncertain : Uncertain or None
-        What a label that is -1 counts as; blank ones are absent, or both are left out.
-    classes : str or None
-        Names of the columns of scores in their order, as a line of CSV, or a range such as 1..10;
-        of a single column, the class that it does not state and the one it does.
-    records : str or None
-        Path of a list of records inside JSON, or name of a sheet.
-    members : str or None
-        Of scores with one set of classes for each member of an ensemble or pass of dropout: "mean",
-        or the number of one, from 1.
-    epoch : str or None
-        Of a file with the same rows at several epochs or settings, the one that is meant.
-    scale : str or None
-        What words of a stated confidence stand for: low=0.2,high=0.9.
-    scores_key, labels_key : str or None
-        Key of an array, or column of a table. In a table also a comma-separated list of columns
-        or a common prefix of their names.
-    correct_key : str or None
-        Column that says whether the answer was right.
-    prediction_key : str or None
-        Column that holds the answer given.
-    id_column : str or None
-        Column that names the rows; two files are joined by it.
-    group : str or None
-        Column that says which rows belong together, or `ID_STEM`.
-    weight : str or None
-        Column that says how many rows each row stands for.
-    in_order : bool
-        Two files hold the same rows in the same order, whatever names them.
-    unlabelled : bool
-        Take the scores of inputs that belong to none of the classes: labels are neither needed
-        nor looked at, and stated confidences may be any numbers.
-
     Raises
     ------
     UsageError
         SETTING: `classes` that name no classes.
     """
 
-    scores: ScoreKind | None = None
-    units: Units | None = None
+    scores: ScoreKind | None = None  # what the numbers are
+    units: Units | None = None  # what the numbers count in
+    # Whether one of the columns is true in each row, or any number of them
     answers: AnswersPerRow | None = None
-    pairs: PairMeaning | None = None
+    pairs: PairMeaning | None = None  # whether a list of pairs holds parts or batches of one part
+    # What a label that is -1 counts as; blank ones are absent, or both are left out
     uncertain: Uncertain | None = None
+    # Names of the columns of scores in their order, as a line of CSV, or a range such as 1..10; of
+    # a single column, the class that it does not state and the one it does
     classes: str | None = None
-    records: str | None = None
+    records: str | None = None  # path of a list of records inside JSON, or name of a sheet
+    # Of scores with one set of classes for each member of an ensemble or pass of dropout: "mean",
+    # or the number of one, from 1
     members: str | None = None
+    # Of a file with the same rows at several epochs or settings, the one that is meant
     epoch: str | None = None
-    scale: str | None = None
+    scale: str | None = None  # what words of a stated confidence stand for: low=0.2,high=0.9
+    # scores_key, labels_key: key of an array, or column of a table. In a table also a comma-
+    # separated list of columns or a common prefix of their names.
     scores_key: str | None = None
     labels_key: str | None = None
-    correct_key: str | None = None
-    prediction_key: str | None = None
-    id_column: str | None = None
-    group: str | None = None
-    weight: str | None = None
-    in_order: bool = False
+    correct_key: str | None = None  # column that says whether the answer was right
+    prediction_key: str | None = None  # column that holds the answer given
+    id_column: str | None = None  # column that names the rows; two files are joined by it
+    group: str | None = None  # column that says which rows belong together, or `ID_STEM`
+    weight: str | None = None  # column that says how many rows each row stands for
+    in_order: bool = False  # two files hold the same rows in the same order, whatever names them
+    # Take the scores of inputs that belong to none of the classes: labels are neither needed nor
+    # looked at, and stated confidences may be any numbers
     unlabelled: bool = False
 
     def __post_init__(self) -> None:
@@ -285,57 +253,30 @@ class ArrayUse:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What would follow if the scores were of one kind.
+    """What would follow if the scores were of one kind."""
 
-    Attributes
-    ----------
-    kind : ScoreKind
-        The kind.
-    possible : bool
-        Whether the values allow it.
-    why_not : str
-        Why they do not; empty otherwise.
-    accuracy, mean_confidence : float or None
-        Fractions of the split that is audited; None where impossible.
-    """
-
-    kind: ScoreKind
-    possible: bool
-    why_not: str = ""
+    kind: ScoreKind  # the kind
+    possible: bool  # whether the values allow it
+    why_not: str = ""  # why they do not; empty otherwise
+    # accuracy, mean_confidence: fractions of the split that is audited; None where impossible
     accuracy: float | None = None
     mean_confidence: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingCandidate:
-    """One of several readings between which a file does not decide.
+    """One of several readings between which a file does not decide."""
 
-    Attributes
-    ----------
-    options : ReadOptions
-        All choices with which the file is read that way.
-    option : str
-        What picks it on the command line, for example ``--scores probabilities``.
-    title : str
-        The reading in a few words.
-    example : str
-        What the first row would say, in words; empty where it cannot be told.
-    accuracy, ece : float or None
-        Fractions of the part that is audited; None where they cannot be told.
-    ece_of : str
-        What the ECE is of, where it could be of the answers, of the event or of labels.
-    model : str
-        Whose scores these are, where the file holds those of several models.
-    """
-
-    options: ReadOptions
-    option: str
-    title: str
-    example: str = ""
+    options: ReadOptions  # all choices with which the file is read that way
+    option: str  # what picks it on the command line, for example ``--scores probabilities``
+    title: str  # the reading in a few words
+    example: str = ""  # what the first row would say, in words; empty where it cannot be told
+    # accuracy, ece: fractions of the part that is audited; None where they cannot be told
     accuracy: float | None = None
     ece: float | None = None
+    # What the ECE is of, where it could be of the answers, of the event or of labels
     ece_of: str = ""
-    model: str = ""
+    model: str = ""  # whose scores these are, where the file holds those of several models
 
     @property
     def means(self) -> str:
@@ -350,62 +291,35 @@ class ReadingCandidate:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a file looks like, for the step in which a user checks or chooses.
+    """What a file looks like, for the step in which a user checks or chooses."""
 
-    Attributes
-    ----------
-    layout : str
-        One sentence: rows, columns, labels, parts.
-    kind : ScoreKind or None
-        The kind that was read or guessed.
-    reason : str
-        Why, in plain words.
-    columns : tuple of ArrayUse
-        Everything found, with its role.
-    header : tuple of str
-        Names above the preview.
-    rows : tuple of tuple of str
-        The first rows, raw text: whoever shows them escapes them.
-    readings : tuple of Reading
-        What each kind would mean.
-    fingerprint : str
-        Equal for files of the same form, under which a recipe may be reused.
-    scores_keys, labels_keys, answer_keys, id_columns : tuple of str
-        What may be chosen; answers only where some column is called one.
-    confidence_words : tuple of str
-        What a confidence says in words, each of which needs a number.
-    epochs : tuple of str
-        Epochs or settings at which the file holds the same rows, where one was chosen.
-    group_columns, weight_columns : tuple of str
-        What may say which rows belong together, and what they count as; `ID_STEM` stands for the
-        names of the rows before their last number.
-    belonging : str
-        What suggests groups, where nobody has chosen any.
-    candidates : tuple of ReadingCandidate
-        The readings between which the user must choose; empty where the file decides.
-    questions : tuple of OpenQuestion
-        All that is open at once, where it is more than one thing; each candidate answers the first
-        and those that follow from its answer.
-    """
-
-    layout: str
-    kind: ScoreKind | None
-    reason: str
-    columns: tuple[ArrayUse, ...]
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    readings: tuple[Reading, ...]
-    fingerprint: str
+    layout: str  # one sentence: rows, columns, labels, parts
+    kind: ScoreKind | None  # the kind that was read or guessed
+    reason: str  # why, in plain words
+    columns: tuple[ArrayUse, ...]  # everything found, with its role
+    header: tuple[str, ...]  # names above the preview
+    rows: tuple[tuple[str, ...], ...]  # the first rows, raw text: whoever shows them escapes them
+    readings: tuple[Reading, ...]  # what each kind would mean
+    fingerprint: str  # equal for files of the same form, under which a recipe may be reused
+    # scores_keys, labels_keys, answer_keys, id_columns: what may be chosen; answers only where some
+    # column is called one
     scores_keys: tuple[str, ...] = ()
     labels_keys: tuple[str, ...] = ()
     answer_keys: tuple[str, ...] = ()
     id_columns: tuple[str, ...] = ()
+    # What a confidence says in words, each of which needs a number
     confidence_words: tuple[str, ...] = ()
+    # Epochs or settings at which the file holds the same rows, where one was chosen
     epochs: tuple[str, ...] = ()
+    # group_columns, weight_columns: what may say which rows belong together, and what they count
+    # as; `ID_STEM` stands for the names of the rows before their last number
     group_columns: tuple[str, ...] = ()
     weight_columns: tuple[str, ...] = ()
-    belonging: str = ""
+    belonging: str = ""  # what suggests groups, where nobody has chosen any
+    # The readings between which the user must choose; empty where the file decides
     candidates: tuple[ReadingCandidate, ...] = ()
+    # All that is open at once, where it is more than one thing; each candidate answers the first
+    # and those that follow from its answer
     questions: tuple[OpenQuestion, ...] = ()
 
     @property
@@ -441,26 +355,14 @@ class NeedsChoice(Refused):
 
 @dataclass(frozen=True)
 class ReadResult:
-    """The outcome of reading one file, with its label file if there was one.
+    """The outcome of reading one file, with its label file if there was one."""
 
-    Attributes
-    ----------
-    splits : mapping of str to Predictions
-        By train, val, test or the file's own words; a lone part is called test.
-    notices : tuple of Notice
-        What was assumed; they travel into every export.
-    digest : str
-        blake2b-128 of the bytes of the file, and of the label file and tables after it.
-    inspection : Inspection
-        What was seen.
-    recipe : ReadOptions
-        The choices with which reading again gives the same.
-    """
-
+    # By train, val, test or the file's own words; a lone part is called test
     splits: Mapping[str, Predictions]
-    notices: tuple[Notice, ...]
-    inspection: Inspection
-    recipe: ReadOptions
+    notices: tuple[Notice, ...]  # what was assumed; they travel into every export
+    inspection: Inspection  # what was seen
+    recipe: ReadOptions  # the choices with which reading again gives the same
+    # blake2b-128 of the bytes of the file, and of the label file and tables after it
     digest: str = ""
 
     @property

@@ -54,36 +54,17 @@ SUMS, PLAIN = 0.05, 0.9  # rows that about sum to one, and the share of answers 
 
 @dataclass(frozen=True, kw_only=True)
 class SettledSplit:
-    """A part whose shapes and labels are settled; only the kind of scores is open.
+    """A part whose shapes and labels are settled; only the kind of scores is open."""
 
-    Attributes
-    ----------
-    part : SplitArrays
-        Where it comes from.
-    scores : (N, K), (N, L) or (N,) float
-        Oriented so that rows are samples.
-    labels : Labels
-        As numbers.
-    predicted : (N,) int64 or None
-        Stated answers of a top-label file.
-    class_names : tuple of str
-        Names of the classes; empty when nothing names them.
-    survey : Survey
-        Range and sums of the scores.
-    shape : KindEvidence
-        What the rule about kinds needs.
-    notices : tuple of Notice
-        What was assumed so far.
-    """
-
-    part: SplitArrays
+    part: SplitArrays  # where it comes from
+    # (N, K) (N, L) or (N,) float, oriented so that rows are samples
     scores: npt.NDArray[np.floating]
-    labels: Labels
-    predicted: Int | None
-    class_names: tuple[str, ...]
-    survey: Survey
-    shape: KindEvidence
-    notices: tuple[Notice, ...]
+    labels: Labels  # as numbers
+    predicted: Int | None  # (N,), stated answers of a top-label file
+    class_names: tuple[str, ...]  # names of the classes; empty when nothing names them
+    survey: Survey  # range and sums of the scores
+    shape: KindEvidence  # what the rule about kinds needs
+    notices: tuple[Notice, ...]  # what was assumed so far
     units: Units | None = None
 
     def decide(self, declared: ScoreKind | None) -> KindVerdict:

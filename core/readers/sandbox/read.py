@@ -57,21 +57,11 @@ Table = tuple[Path, str]  # a file, and the name the user knows it by
 
 @dataclass(frozen=True)
 class Limits:
-    """What a caller sets of the limits; None stands for the reader's own.
+    """What a caller sets of the limits; None stands for the reader's own."""
 
-    Attributes
-    ----------
-    timeout_s : float, optional
-        Seconds until the child is ended.
-    memory_bytes : int, optional
-        Address space of the child.
-    cancel : threading.Event, optional
-        Ends the child when set.
-    """
-
-    timeout_s: float | None = None
-    memory_bytes: int | None = None
-    cancel: threading.Event | None = None
+    timeout_s: float | None = None  # seconds until the child is ended
+    memory_bytes: int | None = None  # address space of the child
+    cancel: threading.Event | None = None  # ends the child when set
 
 
 @dataclass(frozen=True)

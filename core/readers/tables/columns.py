@@ -27,21 +27,11 @@ GIVE: Final = (
 
 @dataclass(frozen=True)
 class TextColumns:
-    """A table of text.
+    """A table of text."""
 
-    Attributes
-    ----------
-    columns : mapping of str to tuple of N str
-        All columns by name, in the order of the file.
-    notices : tuple of Notice
-        What was assumed in reading.
-    digest : str
-        Of the file's bytes.
-    """
-
-    columns: Mapping[str, tuple[str, ...]]
-    notices: tuple[Notice, ...] = ()
-    digest: str = ""
+    columns: Mapping[str, tuple[str, ...]]  # all columns by name, in the order of the file
+    notices: tuple[Notice, ...] = ()  # what was assumed in reading
+    digest: str = ""  # of the file's bytes
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -51,21 +41,12 @@ class TextColumns:
 
 @dataclass(frozen=True)
 class MatchedTable:
-    """What a table says of each row of a run.
+    """What a table says of each row of a run."""
 
-    Attributes
-    ----------
-    columns : mapping of str to tuple of N str
-        One value for each row of the run, without the column that names the rows.
-    id_column : str or None
-        The column that names the rows; None where they were taken in order.
-    description : str
-        How many rows found a partner, and by what.
-    """
-
+    # One value for each row of the run, without the column that names the rows
     columns: Mapping[str, tuple[str, ...]]
-    id_column: str | None
-    description: str
+    id_column: str | None  # the column that names the rows; None where they were taken in order
+    description: str  # how many rows found a partner, and by what
 
 
 def read_columns_file(source: FileBytes) -> TextColumns:
@@ -178,25 +159,17 @@ ALIASES: Final = {"Infiltrate": "Infiltration"}  # NIH's boxes and labels differ
 
 @dataclass(frozen=True)
 class Box:
-    """One lesion: the film's name, the finding, and where it lies.
-
-    Attributes
-    ----------
-    image, finding : str
-    x, y : float
-        Left and upper edge in pixels of the original film.
-    w, h : float
-        Width and height, above 0.
-    width, height : float
-        Sides of the original film.
-    """
+    """One lesion: the film's name, the finding, and where it lies."""
 
     image: str
     finding: str
+    # x, y: left and upper edge in pixels of the original film
     x: float
     y: float
+    # w, h: width and height, above 0
     w: float
     h: float
+    # width, height: sides of the original film
     width: float = SIDE
     height: float = SIDE
 

@@ -38,27 +38,16 @@ MAX_ENTRIES = 2_000  # columns that are looked at
 
 @dataclass(frozen=True)
 class VoteFile:
-    """What a file of votes holds.
+    """What a file of votes holds."""
 
-    Attributes
-    ----------
-    numbers : mapping of str to (M,) or (M, K) float64
-        Columns and arrays of numbers, in the order of the file.
-    names : mapping of str to tuple of M str
-        Columns that may name the rows: most of their values are distinct.
-    notices : tuple of Notice
-        What was assumed in reading.
-    name, digest : str
-        The file's name and the digest of its bytes.
-    judgements : bool
-        Whether `numbers` are counts of labels, of which a class that nobody chose is none.
-    """
-
-    numbers: Mapping[str, Float]
+    numbers: Mapping[str, Float]  # columns and arrays of numbers, in the order of the file
+    # Columns that may name the rows: most of their values are distinct
     names: Mapping[str, tuple[str, ...]]
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Notice, ...] = ()  # what was assumed in reading
+    # name, digest: the file's name and the digest of its bytes
     name: str = ""
     digest: str = ""
+    # Whether `numbers` are counts of labels, of which a class that nobody chose is none
     judgements: bool = False
 
     @property
@@ -177,21 +166,13 @@ CHANCE, CLEAR = 2.0, 4.0  # standard errors that agreement is to exceed chance b
 
 @dataclass(frozen=True)
 class VoteChoice:
-    """What the user says of a file of votes.
+    """What the user says of a file of votes."""
 
-    Parameters
-    ----------
-    columns : str or None
-        Key of an array, a comma-separated list of columns, or what their names begin with.
-    classes : str or None
-        What the columns of votes stand for, in their order, as a line of CSV.
-    in_order : bool
-        The rows of both come in the same order, whatever names them.
-    """
-
+    # Key of an array, a comma-separated list of columns, or what their names begin with
     columns: str | None = None
+    # What the columns of votes stand for, in their order, as a line of CSV
     classes: str | None = None
-    in_order: bool = False
+    in_order: bool = False  # the rows of both come in the same order, whatever names them
 
 
 class UndecidedVotes(Refused):

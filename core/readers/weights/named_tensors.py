@@ -57,55 +57,32 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class WeightGroup:
-    """Tensors that were saved together: one state of one network.
+    """Tensors that were saved together: one state of one network."""
 
-    Attributes
-    ----------
-    key : str
-        Where they lie in the file, such as ``state_dict`` or ``state.net``; empty at its root.
-    ema : bool
-        Whether they are averages over the training's last steps.
-    tensors : tuple of TensorInfo
-        In the order of the file.
-    file : str
-        Name of the safetensors file that holds them.
-    temperature : float or None
-        What a tensor of one number says that logits are divided by.
-    """
-
+    # Where they lie in the file, such as ``state_dict`` or ``state.net``; empty at its root
     key: str
-    ema: bool
+    ema: bool  # whether they are averages over the training's last steps
+    # In the order of the file
     tensors: Annotated[tuple[TensorInfo, ...], Field(allows=_have_own("name"), remedy=DISTINCT)]
+    # Name of the safetensors file that holds them
     file: Annotated[str, Field(allows=_is_plain_name, remedy="give the name of a file")]
+    # What a tensor of one number says that logits are divided by
     temperature: Annotated[float | None, Field(low=LEAST_TEMPERATURE, high=MOST_TEMPERATURE)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightsFile:
-    """What a file of weights holds.
+    """What a file of weights holds."""
 
-    Attributes
-    ----------
-    name : str
-        As the user knows it.
-    digest : str
-        Of its bytes.
-    format : str
-        ``torch``, ``torch-legacy``, ``safetensors`` or ``onnx``, whose one tensor is the file.
-    groups : tuple of WeightGroup
-        The best first: averages before the last state, then those of more tensors.
-    hints : mapping of str to plain value
-        What was saved beside the weights, such as ``arch`` or ``args.model``.
-    notices : tuple of Notice
-        What was accepted, but must be said.
-    """
-
-    name: str
-    digest: str
+    name: str  # as the user knows it
+    digest: str  # of its bytes
+    # ``torch``, ``torch-legacy``, ``safetensors`` or ``onnx``, whose one tensor is the file
     format: Annotated[str, Field(allows=FORMATS.__contains__)]
+    # The best first: averages before the last state, then those of more tensors
     groups: Annotated[tuple[WeightGroup, ...], Field(allows=_have_own("key"), remedy=DISTINCT)]
+    # What was saved beside the weights, such as ``arch`` or ``args.model``
     hints: Mapping[str, Hint]
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[Notice, ...] = ()  # what was accepted, but must be said
 
     def group(self, key: str) -> WeightGroup:
         """Return the group of a key; KeyError when there is none."""
