@@ -54,10 +54,7 @@ class PerLabel:
 
         A label that is -1 is not known: the row counts in no fit of it.
 
-        Raises
-        ------
-        Refused
-            FIT, where no label can be fitted; LENGTH_MISMATCH, WEIGHTS.
+        Raises Refused FIT, where no label can be fitted; LENGTH_MISMATCH, WEIGHTS.
         """
         if logits.ndim != 2 or logits.shape != labels.shape:
             raise Refused(
@@ -153,10 +150,7 @@ class PerLabel:
     def restore(self, parameters: Mapping[str, Json]) -> Self:
         """Take over stored parameters.
 
-        Raises
-        ------
-        Refused
-            CALIBRATOR.
+        Raises Refused CALIBRATOR.
         """
         labels = parameters.get("labels")
         if set(parameters) != {"labels"} or not isinstance(labels, list) or not any(labels):

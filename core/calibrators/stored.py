@@ -152,10 +152,7 @@ def to_json(calibrator: Fittable, fitted_on: Mapping[str, Json] | None = None) -
 def from_json(stored: object) -> Fittable:
     """Return the calibrator that `to_json` described; it predicts the same to the last bit.
 
-    Raises
-    ------
-    Refused
-        CALIBRATOR: anything that `to_json` cannot have written.
+    Raises Refused CALIBRATOR: anything that `to_json` cannot have written.
     """
     try:
         file = codec.read(StoredCalibrator, stored, "calibrator", stored=True)

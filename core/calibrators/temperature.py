@@ -114,10 +114,7 @@ def at_end(value: float, ends: tuple[float, float]) -> bool:
 def best_temperature(margins: LogitMargins, objective: str, search: str) -> SearchPoint:
     """Return the best temperature of a grid; with `exact` of both grids and between.
 
-    Raises
-    ------
-    KeyError
-        For a search that is neither exact nor one of GRIDS.
+    Raises KeyError: for a search that is neither exact nor one of GRIDS.
     """
     if search != "exact":
         return best_on_grid(margins, objective, (0.0,), GRIDS[search])

@@ -23,10 +23,7 @@ Shapes = dict[str, tuple[int, ...]]
 def described(network: str) -> tuple[tuple[Axis, ...], tuple[Axis, ...], str]:
     """Return where outputs and channels stand in a network, and its signature.
 
-    Raises
-    ------
-    UsageError
-        SETTING: a network that `build` does not make.
+    Raises UsageError SETTING: a network that `build` does not make.
     """
     usual = _shapes(network, 3)
     outputs = _axes(usual, STRANGE)

@@ -41,10 +41,7 @@ class WeightsSource:
 class EvaluationConfig:
     """Everything that decides an evaluation.
 
-    Raises
-    ------
-    UsageError
-        SETTING: a value out of range.
+    Raises UsageError SETTING: a value out of range.
     """
 
     kind: ClassVar = "evaluate"
@@ -218,10 +215,8 @@ def native_size(data: str) -> tuple[int, int]:
 def from_json(data: object) -> EvaluationConfig:
     """Return the config in plain JSON; what is left out has its default.
 
-    Raises
-    ------
-    UsageError
-        SETTING: an unknown or missing key, or a value of the wrong type or out of range.
+    Raises UsageError SETTING: an unknown or missing key, or a value of the wrong type or out of
+    range.
     """
     return codec.read(EvaluationConfig, data)
 

@@ -30,10 +30,7 @@ Spec = TrainConfig | EvaluationConfig
 class FilmModel:
     """A network, what it is shown, and where its weights lie.
 
-    Raises
-    ------
-    UsageError
-        SETTING: an unknown network, or no moments.
+    Raises UsageError SETTING: an unknown network, or no moments.
     """
 
     model: str  # see `core.models.catalogue`

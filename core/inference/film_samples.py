@@ -45,10 +45,7 @@ BATCH: Final = 100
 def build(out: Path) -> list[tuple[str, str]]:
     """Build what the models of films that lie below `out` are the base of; say what became of it.
 
-    Raises
-    ------
-    LibraryError
-        LIBRARY_WRITE or DISK_FULL.
+    Raises LibraryError LIBRARY_WRITE or DISK_FULL.
     """
     outcomes = []
     for model_id in MODELS:

@@ -60,10 +60,7 @@ class Spool(Mapping[str, Predictions]):
     def put(self, name: str, predictions: Predictions) -> None:
         """Take in predictions.
 
-        Raises
-        ------
-        LibraryError
-            DISK_FULL, or LIBRARY_WRITE.
+        Raises LibraryError DISK_FULL, or LIBRARY_WRITE.
         """
         with storing(f"The scores of {name}"):
             self._folder.mkdir(exist_ok=True)
@@ -159,11 +156,8 @@ def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) 
 def refuse_implausible(split: str, predictions: Predictions) -> None:
     """Refuse to keep what guesses with high confidence: it was probably shown the wrong thing.
 
-    Raises
-    ------
-    Refused
-        IMPLAUSIBLE: Wilson's interval of the accuracy reaches chance, and leaves less than
-        `FAR` above it, while the mean confidence is `SURE` above the interval.
+    Raises Refused IMPLAUSIBLE: Wilson's interval of the accuracy reaches chance, and leaves less
+    than `FAR` above it, while the mean confidence is `SURE` above the interval.
     """
     if predictions.task is Task.MULTILABEL:
         return
@@ -184,10 +178,7 @@ def refuse_implausible(split: str, predictions: Predictions) -> None:
 def connect(config: EvaluationConfig) -> torch.device:
     """Return the device that a config asks for.
 
-    Raises
-    ------
-    UsageError
-        DEVICE: there is none, or fewer than the job was given.
+    Raises UsageError DEVICE: there is none, or fewer than the job was given.
     """
     available = config.model != ONNX and ranks.count_gpus() > 0
     if config.device == "cuda" and not available:
@@ -227,10 +218,7 @@ def check_classes(config: EvaluationConfig, data: SplitDataset) -> None:
 def splits_of(config: EvaluationConfig, data: SplitDataset) -> dict[str, DatasetSplit]:
     """Return the splits that are wanted and hold images: a folder may hold a part alone.
 
-    Raises
-    ------
-    Refused
-        EMPTY: none does.
+    Raises Refused EMPTY: none does.
     """
     splits = {split: getattr(data, split) for split in config.splits}
     if not any(map(len, splits.values())):
@@ -246,10 +234,7 @@ def open_model(
 
     A temperature divides the last layer, which makes the logits.
 
-    Raises
-    ------
-    Refused
-        STATE_DICT: names or shapes differ.
+    Raises Refused STATE_DICT: names or shapes differ.
     """
     if isinstance(config, EvaluationConfig) and config.model == ONNX:
         return OnnxNetwork(

@@ -161,10 +161,7 @@ class OnnxNetwork(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Return logits (n, K) float32 of images (n, C, H, W).
 
-        Raises
-        ------
-        Refused
-            CLASSES, or MODEL_OUTPUT: other numbers than were named.
+        Raises Refused CLASSES, or MODEL_OUTPUT: other numbers than were named.
         """
         shown = images.permute(0, 2, 3, 1) if self._layout == "nhwc" else images
         out = self._session.run(shown.cpu().numpy())

@@ -41,10 +41,7 @@ _MOMENT: Final = Field(
 class Preprocessing:
     """What is done to an image of 0..255 before the network sees it.
 
-    Raises
-    ------
-    UsageError
-        SETTING: a value out of range.
+    Raises UsageError SETTING: a value out of range.
     """
 
     # (int, int), height and width that the network takes

@@ -33,10 +33,7 @@ REMEDY: Final = "give the path of a file or a folder"
 class AuditSpec:
     """Everything that decides an audit.
 
-    Raises
-    ------
-    UsageError
-        SETTING: a value out of range.
+    Raises UsageError SETTING: a value out of range.
     """
 
     kind: ClassVar = AUDIT

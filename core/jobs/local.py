@@ -248,11 +248,8 @@ class LocalJobs:
     def resume(self, job_id: str) -> Job:
         """Queue a new job that goes on from the last checkpoint of an ended one.
 
-        Raises
-        ------
-        UsageError
-            JOB: it has not ended, it has succeeded, it left no checkpoint, or another job that has
-            not ended goes on from there.
+        Raises UsageError JOB: it has not ended, it has succeeded, it left no checkpoint, or
+        another job that has not ended goes on from there.
         """
         job = self.get(job_id)
         if job.state is JobState.SUCCEEDED:
@@ -342,10 +339,7 @@ class LocalJobs:
 
         They hold the name and the numbers of a file. Its run is an upload, which goes by itself.
 
-        Raises
-        ------
-        LibraryError
-            ROLE, LIBRARY_WRITE or JOBS.
+        Raises LibraryError ROLE, LIBRARY_WRITE or JOBS.
         """
         self.visitor.require(Act.PURGE)
         oldest = time.time() - days * DAY_S

@@ -28,10 +28,7 @@ def _is_name(text: str) -> bool:
 class SlurmRequest:
     """What each job of a submission asks for.
 
-    Raises
-    ------
-    UsageError
-        SETTING: a value out of range.
+    Raises UsageError SETTING: a value out of range.
     """
 
     partition: Annotated[
@@ -77,10 +74,7 @@ class SlurmRequest:
 def defaults(home: Path) -> SlurmRequest:
     """Return the request of the settings file; that of the program where there is none.
 
-    Raises
-    ------
-    UsageError
-        SETTING: the file cannot be read, or holds what a request cannot.
+    Raises UsageError SETTING: the file cannot be read, or holds what a request cannot.
     """
     path = home / SETTINGS
     try:

@@ -76,10 +76,7 @@ class JobStore:
     def get(self, job_id: str) -> Job:
         """Return one job.
 
-        Raises
-        ------
-        LibraryError
-            JOB_UNKNOWN.
+        Raises LibraryError JOB_UNKNOWN.
         """
         sound = is_id(job_id) and self.jobs.is_dir()
         rows = sound and self._ask("SELECT row FROM jobs WHERE id = ?", job_id)

@@ -67,10 +67,7 @@ def describe(
 ) -> Manifest:
     """Return the manifest of a new upload; the id is drawn at random.
 
-    Raises
-    ------
-    LibraryError
-        NAME, SPLIT_NAME, or CLASSES when the splits do not go together.
+    Raises LibraryError NAME, SPLIT_NAME, or CLASSES when the splits do not go together.
     """
     check_alike(splits)
     first = next(iter(splits.values()), None)

@@ -41,11 +41,8 @@ PARTS = ("train", "val", "test")
 def write_npz(out: Path, manifest: Manifest, splits: Mapping[str, Predictions]) -> None:
     """Write a run to `out`, in place of what was there, once it is complete.
 
-    Raises
-    ------
-    LibraryError
-        EXPORT when the disk is full or the folder is missing or read-only; also when `out` has
-        another suffix.
+    Raises LibraryError EXPORT when the disk is full or the folder is missing or read-only; also
+    when `out` has another suffix.
     """
     if out.suffix.lower() != ".npz":
         what = f"A run of predictions is written as .npz, and {out.name} says otherwise"
@@ -58,10 +55,7 @@ def write_npz(out: Path, manifest: Manifest, splits: Mapping[str, Predictions]) 
 def write_splits(out: Path, splits: Mapping[str, Predictions]) -> None:
     """Write splits of one file to `out`, as `write_npz` does, without a manifest.
 
-    Raises
-    ------
-    LibraryError
-        EXPORT, as of `write_npz`.
+    Raises LibraryError EXPORT, as of `write_npz`.
     """
     names = next(iter(splits.values())).class_names
     _write(out, {"class_names": np.array(names)} | _split_arrays(splits))
@@ -78,10 +72,7 @@ def npz_bytes(splits: Mapping[str, Predictions]) -> bytes:
 def write_parquet(out: Path, table: bytes) -> None:
     """Write the Parquet file of a gamma history to `out`, as `write_npz` does.
 
-    Raises
-    ------
-    LibraryError
-        EXPORT, as of `write_npz`; also when `out` has another suffix.
+    Raises LibraryError EXPORT, as of `write_npz`; also when `out` has another suffix.
     """
     if out.suffix.lower() != ".parquet":
         what = f"A gamma history is written as Parquet, and {out.name} says otherwise"

@@ -95,10 +95,8 @@ def write_run(
 ) -> None:
     """Write a run's folder below `root`; it appears whole or not at all.
 
-    Raises
-    ------
-    LibraryError
-        LIBRARY_WRITE when the disk is full or read-only; what was there before is untouched.
+    Raises LibraryError LIBRARY_WRITE when the disk is full or read-only; what was there before is
+    untouched.
     """
     with folder(root, manifest.id) as part:
         for split, predictions in splits.items():
@@ -171,11 +169,8 @@ def write_manifest(run: Path, manifest: Manifest) -> None:
 def read_manifest(run: Path) -> Manifest:
     """Return the manifest of a run's folder.
 
-    Raises
-    ------
-    LibraryError
-        DAMAGED when it is missing or unreadable, or belongs to another folder; also when a file
-        of the run is missing, or its vocabulary is not the one that was kept.
+    Raises LibraryError DAMAGED when it is missing or unreadable, or belongs to another folder;
+    also when a file of the run is missing, or its vocabulary is not the one that was kept.
     """
     try:
         with open_file(run / MANIFEST) as file:
@@ -241,10 +236,7 @@ def read_predictions(
 ) -> Predictions:
     """Return one split, checked against the digests of the manifest unless that was just done.
 
-    Raises
-    ------
-    LibraryError
-        SPLIT_UNKNOWN, or DAMAGED when the arrays are not those that were kept.
+    Raises LibraryError SPLIT_UNKNOWN, or DAMAGED when the arrays are not those that were kept.
     """
     entry = manifest.splits.get(split)
     if entry is None:
@@ -288,10 +280,8 @@ def read_predictions(
 def read_table(run: Path, name: str, read: Callable[[Path], T]) -> T:
     """Return what one file of a run's history holds, read by one of the readers of such files.
 
-    Raises
-    ------
-    LibraryError
-        NO_HISTORY when the run has no such file, or DAMAGED when it cannot be read.
+    Raises LibraryError NO_HISTORY when the run has no such file, or DAMAGED when it cannot be
+    read.
     """
     entry = read_manifest(run).history
     if entry is None or name not in entry.files:

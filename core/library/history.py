@@ -79,10 +79,7 @@ def write_bins(path: Path, bins: BinHistory) -> None:
 def read_history(path: Path) -> History:
     """Return what `write_history` wrote, bit by bit.
 
-    Raises
-    ------
-    OSError, ValueError, TypeError
-        The file is none of ours, or damaged.
+    Raises OSError, ValueError, TypeError: the file is none of ours, or damaged.
     """
     columns = _read(path, MAX_VALUES, METRICS)
     return History(
@@ -95,10 +92,7 @@ def read_history(path: Path) -> History:
 def read_bins(path: Path) -> BinHistory:
     """Return what `write_bins` wrote, bit by bit.
 
-    Raises
-    ------
-    Refused, OSError, ValueError, TypeError
-        The file is none of ours, or damaged.
+    Raises Refused, OSError, ValueError, TypeError: the file is none of ours, or damaged.
     """
     return _bins(_read(path, MAX_ROWS, COLUMNS, EARLIER))
 

@@ -131,10 +131,7 @@ class Index:
     def rows(self, query: Query) -> list[RunRow]:
         """Return the runs that match, in order.
 
-        Raises
-        ------
-        UsageError
-            SORT for a key that is not in `SORTS`.
+        Raises UsageError SORT for a key that is not in `SORTS`.
         """
         if query.sort not in SORTS:
             raise UsageError("SORT", f"Sort is {query.sort!r}", f"use one of {', '.join(SORTS)}")

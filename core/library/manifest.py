@@ -263,10 +263,8 @@ def split_file(split: str) -> str:
 def from_json(data: object) -> Manifest:
     """Return the manifest that `to_json` wrote.
 
-    Raises
-    ------
-    LibraryError
-        SCHEMA_VERSION for a newer program's manifest; MANIFEST for anything else that is not one.
+    Raises LibraryError SCHEMA_VERSION for a newer program's manifest; MANIFEST for anything else
+    that is not one.
     """
     version = data.get("schema_version") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(version, int):

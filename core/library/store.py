@@ -45,10 +45,7 @@ NO_TABLES = Tables()
 def home() -> Path:
     """Return the folder all runs live in: CANDOR_HOME, else `.candor` in the user's home.
 
-    Raises
-    ------
-    UsageError
-        OUTPUT: nobody knows where that user's home is.
+    Raises UsageError OUTPUT: nobody knows where that user's home is.
     """
     given = os.environ.get("CANDOR_HOME") or "~/.candor"
     try:
@@ -138,20 +135,14 @@ class Library:
     def get(self, run_id: str) -> Manifest:
         """Return the manifest of a run.
 
-        Raises
-        ------
-        LibraryError
-            RUN_UNKNOWN, DAMAGED, MANIFEST or SCHEMA_VERSION.
+        Raises LibraryError RUN_UNKNOWN, DAMAGED, MANIFEST or SCHEMA_VERSION.
         """
         return files.read_manifest(self.folder(run_id))
 
     def load(self, run_id: str, split: str, *, checked: bool = True) -> Predictions:
         """Return one split of a run, checked against its digest unless that was just done.
 
-        Raises
-        ------
-        LibraryError
-            RUN_UNKNOWN, SPLIT_UNKNOWN or DAMAGED.
+        Raises LibraryError RUN_UNKNOWN, SPLIT_UNKNOWN or DAMAGED.
         """
         folder = self.folder(run_id)
         return files.read_predictions(folder, files.read_manifest(folder), split, checked=checked)
@@ -167,10 +158,7 @@ class Library:
     def history(self, run_id: str) -> History:
         """Return the metrics by epoch of a trained run.
 
-        Raises
-        ------
-        LibraryError
-            RUN_UNKNOWN, DAMAGED, or NO_HISTORY when none was kept.
+        Raises LibraryError RUN_UNKNOWN, DAMAGED, or NO_HISTORY when none was kept.
         """
         return files.read_table(self.folder(run_id), HISTORY, read_history)
 
@@ -281,10 +269,7 @@ class Library:
     def restore(self, run_id: str) -> None:
         """Bring a deleted run back, as it was: also a damaged one.
 
-        Raises
-        ------
-        LibraryError
-            RUN_UNKNOWN when the trash does not hold it, ROLE.
+        Raises LibraryError RUN_UNKNOWN when the trash does not hold it, ROLE.
         """
         checked_id(run_id)
         self.visitor.require(Act.RESTORE)
@@ -327,10 +312,7 @@ class Library:
         Deleted ones go too, and the index, which held their names, is made anew. Runs that were
         trained or evaluated here stay. The bytes are unlinked, not overwritten.
 
-        Raises
-        ------
-        LibraryError
-            ROLE or LIBRARY_WRITE.
+        Raises LibraryError ROLE or LIBRARY_WRITE.
         """
         self.visitor.require(Act.PURGE)
         oldest = datetime.now(UTC) - timedelta(days=days)
@@ -385,10 +367,7 @@ class Library:
 
         Predictions become an .npz, which NumPy reads too, a gamma history a .parquet.
 
-        Raises
-        ------
-        LibraryError
-            RUN_UNKNOWN, DAMAGED, or EXPORT when `out` cannot be written.
+        Raises LibraryError RUN_UNKNOWN, DAMAGED, or EXPORT when `out` cannot be written.
         """
         manifest = self.get(run_id)
         trail.record(self.home, self.visitor, Act.EXPORT, run_id)
@@ -400,10 +379,7 @@ class Library:
     def share(self, run_id: str, person: str) -> None:
         """Let a user or group see a run that one owns; they may not change it.
 
-        Raises
-        ------
-        LibraryError
-            RUN_UNKNOWN, SAMPLE, ROLE, PERSON_UNKNOWN or LIBRARY_WRITE.
+        Raises LibraryError RUN_UNKNOWN, SAMPLE, ROLE, PERSON_UNKNOWN or LIBRARY_WRITE.
         """
         self._share(run_id, Act.SHARE, lambda names: {*names, sharing.checked(person)}, person)
 
@@ -443,10 +419,7 @@ class Library:
     def folder(self, run_id: str) -> Path:
         """Return where a run lies; the id is checked before it touches a path.
 
-        Raises
-        ------
-        LibraryError
-            RUN_UNKNOWN.
+        Raises LibraryError RUN_UNKNOWN.
         """
         checked_id(run_id)
         if (self.samples / run_id).is_dir():

@@ -51,10 +51,7 @@ class TrailEntry:
 def record(home: Path, visitor: Visitor, act: Act, subject: str, detail: str = "") -> None:
     """Write down what a visitor is about to do; nothing without login.
 
-    Raises
-    ------
-    LibraryError
-        LIBRARY_WRITE: then it must not be done.
+    Raises LibraryError LIBRARY_WRITE: then it must not be done.
     """
     if not visitor.recorded:
         return
@@ -74,10 +71,7 @@ def record(home: Path, visitor: Visitor, act: Act, subject: str, detail: str = "
 def entries(home: Path, visitor: Visitor, *, before: int = 2**62) -> list[TrailEntry]:
     """Return the newest MOST entries with a smaller number, the last first.
 
-    Raises
-    ------
-    LibraryError
-        ROLE for whoever is no administrator; TRAIL where the file cannot be read.
+    Raises LibraryError ROLE for whoever is no administrator; TRAIL where the file cannot be read.
     """
     visitor.require(Act.READ_TRAIL)
     if not (home / FILE).exists():

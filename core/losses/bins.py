@@ -145,10 +145,7 @@ class UpdateSchedule:
     def of(cls, setting: int | str) -> Self:
         """Return the schedule of a setting such as 50, or ``epoch, 100 from 25, 1 from 40``.
 
-        Raises
-        ------
-        ValueError
-            It is no schedule.
+        Raises ValueError: it is no schedule.
         """
         steps = []
         for part in str(setting).split(","):

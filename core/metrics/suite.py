@@ -327,10 +327,7 @@ def _doubted(target: TargetAudit, doubt: str) -> TargetAudit:
 def label_predictions(predictions: Predictions, index: int) -> Predictions:
     """Return one label of a multi-label file as a binary file, of the rows where it is known.
 
-    Raises
-    ------
-    Refused
-        EMPTY: it is known in no row of any weight.
+    Raises Refused EMPTY: it is known in no row of any weight.
     """
     name, known = predictions.class_names[index], predictions.labelled_rows(index)
     if known is not None:

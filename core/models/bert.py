@@ -155,10 +155,7 @@ def _today(name: str) -> str:
 def read_sizes(config: JsonObject) -> BertSizes:
     """Return the sizes in the config.json of a BERT.
 
-    Raises
-    ------
-    Refused
-        FORMAT_UNKNOWN: another network, or sizes that none can have.
+    Raises Refused FORMAT_UNKNOWN: another network, or sizes that none can have.
     """
     for key, value in STATED.items():
         if config.get(key, value if key != "model_type" else None) != value:
@@ -177,10 +174,8 @@ def load_bert(path: Path, sizes: BertSizes, n_outputs: int) -> Bert:
 
     By torch's global generator, with the deviation that config.json states.
 
-    Raises
-    ------
-    Refused
-        STATE_DICT: a tensor is missing, of another size or unknown, or the file is damaged.
+    Raises Refused STATE_DICT: a tensor is missing, of another size or unknown, or the file is
+    damaged.
     """
     with torch.device("meta"):
         net = Bert(sizes, n_outputs)

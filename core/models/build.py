@@ -118,10 +118,7 @@ def input_size(name: str, size: tuple[int, int]) -> tuple[int, int]:
     The networks of `catalogue.OURS` take any from 8 x 8 on as they are, those of timm and
     torchvision only those of their own size.
 
-    Raises
-    ------
-    UsageError
-        SETTING: an unknown network, or images too small for it.
+    Raises UsageError SETTING: an unknown network, or images too small for it.
     """
     checked_model(name)
     if name == ONNX:

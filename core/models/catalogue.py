@@ -255,10 +255,7 @@ def checked_model(name: object) -> str:
 def checked_text_model(name: object) -> str:
     """Return the name of a network for texts.
 
-    Raises
-    ------
-    UsageError
-        SETTING: any other name.
+    Raises UsageError SETTING: any other name.
     """
     if isinstance(name, str) and name in TEXT_MODELS:
         return name

@@ -87,10 +87,7 @@ def torchvision_model(
 
     Its first convolution is made anew, as PyTorch draws it, for other than three channels.
 
-    Raises
-    ------
-    UsageError
-        SETTING: an unknown name.
+    Raises UsageError SETTING: an unknown name.
     """
     from torchvision import models  # type: ignore[import-untyped]
 

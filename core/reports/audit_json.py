@@ -241,10 +241,7 @@ GATE = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*([-+0-9.eE]+)\s*")
 def gate(text: str) -> Gate:
     """Return metric, sign and limit of a text such as ``ece>0.05``.
 
-    Raises
-    ------
-    UsageError
-        GATE: it cannot be read, or names no metric.
+    Raises UsageError GATE: it cannot be read, or names no metric.
     """
     match = GATE.fullmatch(text)
     if match is None or match[1] not in METRICS:

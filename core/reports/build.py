@@ -30,10 +30,7 @@ WITH_MANY = (sections.VERDICT, COMPARE, sections.SETTINGS)
 class ReportRequest:
     """What a report is to hold: of which runs which sections, for whom, by which settings.
 
-    Raises
-    ------
-    UsageError
-        SETTING: no run, too many, or an unknown section.
+    Raises UsageError SETTING: no run, too many, or an unknown section.
     """
 
     runs: tuple[ReportedRun, ...]
@@ -66,10 +63,7 @@ class ReportFiles:
 def report_files(request: ReportRequest) -> ReportFiles:
     """Return a report in its three forms.
 
-    Raises
-    ------
-    LibraryError
-        As of `Library.load`.
+    Raises LibraryError: as of `Library.load`.
     """
     content, document = report(request)
     return ReportFiles(

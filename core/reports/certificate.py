@@ -92,10 +92,8 @@ class StatedReport:
 def opened(path: Path) -> StatedReport:
     """Return the report in a file.
 
-    Raises
-    ------
-    Refused
-        REPORT: it is too large, no canonical JSON, no report, or not what its certificate says.
+    Raises Refused REPORT: it is too large, no canonical JSON, no report, or not what its
+    certificate says.
     """
     if path.stat().st_size > MOST_BYTES:
         raise _refused("The report is larger than 64 MiB")

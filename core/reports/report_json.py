@@ -233,10 +233,7 @@ def digest(value: Any) -> str:  # noqa: ANN401  plain JSON
 def parsed(data: bytes) -> Any:  # noqa: ANN401  plain JSON
     """Return the value of canonical JSON.
 
-    Raises
-    ------
-    Refused
-        REPORT: the bytes are no JSON, or not in the canonical form.
+    Raises Refused REPORT: the bytes are no JSON, or not in the canonical form.
     """
     try:
         value = json.loads(data.decode("utf-8"))

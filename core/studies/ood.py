@@ -503,10 +503,7 @@ def why_unpaired(pair: OodPair, other: OodPair, names: tuple[str, str]) -> str:
 def difference(pair: OodPair, other: OodPair, score: str, *, level: float = LEVEL) -> Score:
     """Return the AUROC of one run minus that of another on the same rows, DeLong's interval.
 
-    Raises
-    ------
-    UsageError
-        SETTING: the rows are not the same; see `why_unpaired`.
+    Raises UsageError SETTING: the rows are not the same; see `why_unpaired`.
     """
     unpaired = why_unpaired(pair, other, ("one run", "the other"))
     if unpaired:

@@ -362,10 +362,7 @@ def fit(method: str, rows: Predictions, *, objective: str = "nll", search: str =
 def fitted_temperature(rows: Predictions) -> float:
     """Return the temperature with the smallest NLL on labelled rows of one answer each.
 
-    Raises
-    ------
-    Refused
-        FIT: no temperature can be fitted.
+    Raises Refused FIT: no temperature can be fitted.
     """
     method_fit = fit("ts", rows)
     if not isinstance(method_fit.calibrator, Temperature):
@@ -480,10 +477,7 @@ def calibrated(calibrator: Fittable, rows: Predictions) -> Predictions:
     Where float64 cannot hold a probability, the scores are log-probabilities (log-odds for many
     labels), kind logits, so that the NLL stays finite.
 
-    Raises
-    ------
-    Refused
-        CLASSES: the calibrator was fitted on another number of classes.
+    Raises Refused CLASSES: the calibrator was fitted on another number of classes.
     """
     return calibrated_splits(calibrator, {"": rows})[""]
 
@@ -493,10 +487,8 @@ def calibrated_splits(
 ) -> dict[str, Predictions]:
     """Return the splits of one file with calibrated probabilities, all of one kind of scores.
 
-    Raises
-    ------
-    Refused
-        CLASSES: the calibrator was fitted on another number of classes, or on labels of their own.
+    Raises Refused CLASSES: the calibrator was fitted on another number of classes, or on labels of
+    their own.
     """
     task = next(iter(splits.values())).task
     if isinstance(calibrator, PerLabel) != (task is Task.MULTILABEL):

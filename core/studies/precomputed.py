@@ -157,10 +157,7 @@ class RunStudies:
 def studies_of(library: Library, run_id: str) -> RunStudies | None:
     """Return what is kept of a run; None where there is nothing that holds for it here.
 
-    Raises
-    ------
-    LibraryError
-        As of `Library.get`.
+    Raises LibraryError: as of `Library.get`.
     """
     manifest = library.get(run_id)
     try:
@@ -209,10 +206,8 @@ def keep_studies(library: Library, run_id: str) -> None:
 
     Nothing is computed where there is nothing to be `studied`.
 
-    Raises
-    ------
-    LibraryError
-        LIBRARY_WRITE, also where the run was deleted meanwhile, and as of `Library.load`.
+    Raises LibraryError LIBRARY_WRITE, also where the run was deleted meanwhile, and as of
+    `Library.load`.
     """
     manifest = library.get(run_id)
     splits = {name: library.load(run_id, name) for name in studied(manifest)}

@@ -87,10 +87,7 @@ def _groups(rows: Predictions, edges: Sequence[float]) -> list[Claimed]:
 def mended(fit_rows: Predictions, test_rows: Predictions) -> Mended:
     """Return the ECE of rows before and after a correction that was fitted on other rows.
 
-    Raises
-    ------
-    Refused
-        As of `core.studies.posthoc.fit`.
+    Raises Refused: as of `core.studies.posthoc.fit`.
     """
     calibrator = posthoc.fit(CORRECTION, fit_rows).calibrator
     assert calibrator is not None
@@ -105,10 +102,7 @@ def _ece(rows: Predictions) -> float:
 def widest_band(rows: Predictions) -> FilmBand:
     """Return the decile of a finding's scores with the largest overestimate.
 
-    Raises
-    ------
-    ValueError
-        No tenth holds enough films.
+    Raises ValueError: no tenth holds enough films.
     """
     found = []
     for k in range(rows.n_classes):

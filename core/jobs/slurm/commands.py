@@ -177,10 +177,8 @@ def submit(home: Path, jobs: Sequence[Job]) -> list[str]:
     could read, check or run with another version. Without srun in front the command is the batch
     script itself, so that it gets the cluster's signals.
 
-    Raises
-    ------
-    LibraryError
-        CLUSTER: the cluster refuses them, or the home's name means something in its scripts.
+    Raises LibraryError CLUSTER: the cluster refuses them, or the home's name means something in
+    its scripts.
     """
     if {"\n", "\r", "%"} & set(str(home)):
         what = f"{str(home)[:80]!r} has a line break or % in its name; nothing was queued"

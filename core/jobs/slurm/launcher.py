@@ -140,10 +140,7 @@ def fitted(
 ) -> TrainConfig | EvaluationConfig | AuditSpec:
     """Return a config for the devices of a request: one process a GPU, or as it says on a CPU.
 
-    Raises
-    ------
-    UsageError
-        DEVICE: the two ask for different things.
+    Raises UsageError DEVICE: the two ask for different things.
     """
     if isinstance(config, AuditSpec):
         check_request(request)

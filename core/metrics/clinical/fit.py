@@ -383,10 +383,7 @@ def _joint(
 def _newton(design: Float, rows: Float, events: Float) -> tuple[Float, Float]:
     """Return the coefficients of a logistic regression and the information there.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        The information vanishes, or the search does not end.
+    Raises numpy.linalg.LinAlgError: the information vanishes, or the search does not end.
     """
     beta = np.array([np.log(events.sum()) - np.log((rows - events).sum()), 0.0])
     loss = _loss(design @ beta, rows, events)

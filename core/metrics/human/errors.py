@@ -172,10 +172,7 @@ NO_SPREAD = 1e-12  # by which resamples differ from rounding alone
 def voted_rows(predictions: Predictions) -> tuple[Int, Predictions, Votes]:
     """Return the rows that people voted on: their numbers, themselves and their votes.
 
-    Raises
-    ------
-    Refused
-        VOTES: the split has none.
+    Raises Refused VOTES: the split has none.
     """
     votes = predictions.votes
     if votes is None or not votes.voted.size:

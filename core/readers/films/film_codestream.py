@@ -58,10 +58,7 @@ class Skeleton:
 def png_skeleton(data: memoryview) -> Skeleton:
     """Return the chunks of a PNG that make up its pixels.
 
-    Raises
-    ------
-    Refused
-        IMAGE_PIXELS, IMAGE_FRAMES, IMAGE_TEXT, IMAGE_TRUNCATED, TRAILING.
+    Raises Refused IMAGE_PIXELS, IMAGE_FRAMES, IMAGE_TEXT, IMAGE_TRUNCATED, TRAILING.
     """
     chunks: Parts = [PNG]
     depth, colour, key, orientation, at, kind = 0, 0, None, 1, len(PNG), b""
@@ -122,10 +119,7 @@ def _texts(what: str, most: int) -> Refused:
 def jpeg_skeleton(data: bytes) -> Skeleton:
     """Return the segments of a JPEG that make up its pixels.
 
-    Raises
-    ------
-    Refused
-        IMAGE_PIXELS, IMAGE_TRUNCATED, IMAGE_KIND, TRAILING.
+    Raises Refused IMAGE_PIXELS, IMAGE_TRUNCATED, IMAGE_KIND, TRAILING.
     """
     segments: Parts = [data[:2]]
     at, marker, orientation, depth = 2, SOI, 1, 0
@@ -167,10 +161,7 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
 def next_marker(data: bytes, at: int) -> tuple[int, int]:
     """Return where a segment's length stands and which segment it is; 0xFF may be repeated.
 
-    Raises
-    ------
-    Refused
-        IMAGE_TRUNCATED: there is no marker.
+    Raises Refused IMAGE_TRUNCATED: there is no marker.
     """
     start = at
     while at < len(data) and data[at] == 0xFF:
@@ -278,11 +269,8 @@ def decode(source: bytes, runner: DecodeRunner) -> bytes:
 def survey(source: bytes, *, ls: bool) -> Codestream:
     """Follow the markers of a codestream to its end.
 
-    Raises
-    ------
-    Refused
-        IMAGE_TRUNCATED: no end, no frame or several, one of a kind that the syntax has not, or
-        more scans than colours.
+    Raises Refused IMAGE_TRUNCATED: no end, no frame or several, one of a kind that the syntax has
+    not, or more scans than colours.
     """
     frames = {LS_FRAME} if ls else SEQUENTIAL_FRAMES
     header, scans, ycbcr, at = b"", [], False, 2

@@ -439,12 +439,9 @@ def import_early() -> None:
 def read_film_file(source: FileBytes) -> Film:
     """Return the film in a file.
 
-    Raises
-    ------
-    Refused
-        EMPTY_FILE, FORMAT_UNKNOWN, FORMAT_MISMATCH, IMAGE_PIXELS, IMAGE_SIZE, IMAGE_FRAMES,
-        IMAGE_TEXT, IMAGE_KIND, IMAGE_TRUNCATED, ARCHIVE_SIZE, TRAILING; none repeats a word of
-        the file.
+    Raises Refused EMPTY_FILE, FORMAT_UNKNOWN, FORMAT_MISMATCH, IMAGE_PIXELS, IMAGE_SIZE,
+    IMAGE_FRAMES, IMAGE_TEXT, IMAGE_KIND, IMAGE_TRUNCATED, ARCHIVE_SIZE, TRAILING; none repeats a
+    word of the file.
     """
     if source.size == 0:
         raise Refused("EMPTY_FILE", "The file is empty (0 bytes)", SAVE_AGAIN)

@@ -177,11 +177,8 @@ def _damaged_gzip() -> Refused:
 def unpacked(source: FileBytes) -> FileBytes:
     """Return what a gzip file holds; any other file as it is.
 
-    Raises
-    ------
-    Refused
-        FORMAT_UNKNOWN: damaged or cut short. ARCHIVE_SIZE or ARCHIVE_RATIO: far larger than its
-        bytes explain.
+    Raises Refused FORMAT_UNKNOWN: damaged or cut short. ARCHIVE_SIZE or ARCHIVE_RATIO: far larger
+    than its bytes explain.
     """
     if bytes(source.data[:2]) != GZIP_MAGIC:
         return source
@@ -235,10 +232,8 @@ class PackedPictures:
     def contents(self) -> Iterator[tuple[str, memoryview]]:
         """Yield the path and the bytes of each picture.
 
-        Raises
-        ------
-        Refused
-            FORMAT_UNKNOWN: its bytes are no picture's. ARCHIVE_SIZE: it is not as long as it says.
+        Raises Refused FORMAT_UNKNOWN: its bytes are no picture's. ARCHIVE_SIZE: it is not as long
+        as it says.
         """
         for path, member in self.members.items():
             data = self.archive.read(member)
@@ -264,10 +259,8 @@ class PictureFiles:
 def read_pictures(source: FileBytes) -> PackedPictures:
     """Return the pictures of a zip, judged by its directory before a byte is inflated.
 
-    Raises
-    ------
-    Refused
-        EMPTY: it holds none. The ARCHIVE_ codes, TRAILING and FORMAT_UNKNOWN as of `Archive`.
+    Raises Refused EMPTY: it holds none. The ARCHIVE_ codes, TRAILING and FORMAT_UNKNOWN as of
+    `Archive`.
     """
     try:
         archive = Archive(source, MOST)

@@ -29,11 +29,8 @@ def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -
 
     A column with gaps is one of text, as in a file of CSV; `gaps` lets numbers pass as NaN.
 
-    Raises
-    ------
-    Refused
-        NONFINITE: a missing list, or a gap in one. CSV_RAGGED: lists of several lengths. DTYPE:
-        structs, binary values, or lists of anything but numbers.
+    Raises Refused NONFINITE: a missing list, or a gap in one. CSV_RAGGED: lists of several
+    lengths. DTYPE: structs, binary values, or lists of anything but numbers.
     """
     kind = column.type
     numeric = _is_number(kind)
@@ -87,11 +84,8 @@ def read_parquet(source: FileBytes, *, history: bool = False) -> Contents:
 
     `history` says that a table of bins by epoch is wanted, where a null is a number not known.
 
-    Raises
-    ------
-    Refused
-        HEADER_LEN, TABLE_SIZE, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, DTYPE, NONFINITE,
-        FORMAT_UNKNOWN or BIN_HISTORY.
+    Raises Refused HEADER_LEN, TABLE_SIZE, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, DTYPE, NONFINITE,
+    FORMAT_UNKNOWN or BIN_HISTORY.
     """
     with _undamaged():
         file = _opened(source)
@@ -103,11 +97,8 @@ def read_parquet(source: FileBytes, *, history: bool = False) -> Contents:
 def read_arrow(source: FileBytes) -> Contents:
     """Return the columns of a Feather or Arrow file, or of a stream of Arrow.
 
-    Raises
-    ------
-    Refused
-        TABLE_SIZE, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, DTYPE, NONFINITE, FORMAT_UNKNOWN,
-        TRAILING or BIN_HISTORY.
+    Raises Refused TABLE_SIZE, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, DTYPE, NONFINITE,
+    FORMAT_UNKNOWN, TRAILING or BIN_HISTORY.
     """
     with _undamaged("Arrow"):
         buffer = pa.BufferReader(pa.py_buffer(source.data))

@@ -129,10 +129,7 @@ PREFIX: Final = re.compile(r"[mciw]?[CDST]#(?=.)")  # mD#, before a name: a meta
 def rewritten(data: memoryview) -> tuple[memoryview, list[Notice]]:
     """Return text as a table that names its columns, where a tool writes another; else as it is.
 
-    Raises
-    ------
-    Refused
-        FORMAT_UNKNOWN: an ARFF file. CSV_RAGGED: a line that Weka does not write.
+    Raises Refused FORMAT_UNKNOWN: an ARFF file. CSV_RAGGED: a line that Weka does not write.
     """
     head = sample_of(data)
     if ARFF.match(head):
@@ -239,11 +236,8 @@ def read_csv(source: FileBytes, *, history: bool = False, text: bool = False) ->
 
     `history` says that one of bins by epoch may come, `text` that every column stays text.
 
-    Raises
-    ------
-    Refused
-        CSV_ENCODING, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, TABLE_SIZE, EMPTY, BIN_HISTORY or
-        FORMAT_UNKNOWN.
+    Raises Refused CSV_ENCODING, CSV_COLUMNS, CSV_HEADER, CSV_RAGGED, TABLE_SIZE, EMPTY,
+    BIN_HISTORY or FORMAT_UNKNOWN.
     """
     data, notices = decode(source.data)
     # No parser is to see an absurd width.

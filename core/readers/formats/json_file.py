@@ -36,12 +36,9 @@ def harness_contents(rows: Sequence[Row]) -> Contents | None:
     takes them, and left out where that field disagrees. An option that a question lacks has a
     log-likelihood of minus infinity; those without a question (mutual information) are left out.
 
-    Raises
-    ------
-    Refused
-        DTYPE: generated answers, or a single log-likelihood a row. LABEL_RANGE: a target that names
-        no option. CLASSES: the field `acc` disagrees, or does not tell two readings of targets
-        apart.
+    Raises Refused DTYPE: generated answers, or a single log-likelihood a row. LABEL_RANGE: a
+    target that names no option. CLASSES: the field `acc` disagrees, or does not tell two readings
+    of targets apart.
     """
     if not rows or not all(row.keys() >= HARNESS for row in rows):
         return None
@@ -163,11 +160,8 @@ def inspect_rows(tree: object, scorer: str | None = None) -> list[Row] | None:
 
     `scorer` says whose scores count, where several scored.
 
-    Raises
-    ------
-    Refused
-        DTYPE: samples that state no confidence. LABEL_RANGE: a score that is neither right nor
-        wrong. UNDECIDED: scorers that differ. AMBIGUOUS_KEYS: there is no such scorer.
+    Raises Refused DTYPE: samples that state no confidence. LABEL_RANGE: a score that is neither
+    right nor wrong. UNDECIDED: scorers that differ. AMBIGUOUS_KEYS: there is no such scorer.
     """
     samples = tree.get("samples") if isinstance(tree, dict) and "eval" in tree else None
     if not isinstance(samples, list) or not samples:
@@ -254,10 +248,7 @@ def table_of(tree: object) -> JsonTable | None:
     an object: columns of cells by row, or rows of cells by column. Names of the rows become a
     column ``index``, unless they count from 0.
 
-    Raises
-    ------
-    Refused
-        CSV_HEADER, CSV_COLUMNS, CSV_RAGGED or EMPTY.
+    Raises Refused CSV_HEADER, CSV_COLUMNS, CSV_RAGGED or EMPTY.
     """
     if not isinstance(tree, dict):
         return None
@@ -375,11 +366,8 @@ class _Document:
 def read_json(source: FileBytes) -> Contents:
     """Return the arrays of a JSON file.
 
-    Raises
-    ------
-    Refused
-        HEADER_PARSE, CSV_HEADER, CSV_COLUMNS, CSV_RAGGED, EMPTY, PICKLE_SHAPE, TABLE_SIZE,
-        CSV_ENCODING or BIN_HISTORY.
+    Raises Refused HEADER_PARSE, CSV_HEADER, CSV_COLUMNS, CSV_RAGGED, EMPTY, PICKLE_SHAPE,
+    TABLE_SIZE, CSV_ENCODING or BIN_HISTORY.
     """
     document, notices = _document(source)
     contents = contents_of_json(document.tree, source.records)
@@ -429,10 +417,7 @@ def contents_of_json(tree: object, records: str | None = None) -> Contents:
 def parsed(source: FileBytes) -> tuple[object, list[Notice]]:
     """Return the tree of a JSON file, and how its text was read.
 
-    Raises
-    ------
-    Refused
-        HEADER_PARSE, CSV_HEADER, TABLE_SIZE or CSV_ENCODING.
+    Raises Refused HEADER_PARSE, CSV_HEADER, TABLE_SIZE or CSV_ENCODING.
     """
     document, notices = _document(source)
     return document.tree, notices

@@ -35,10 +35,7 @@ def array_of(data: memoryview, location: str, *, text: bool = False) -> Entry:
     `text` lets an array of objects pass if each is a text: NumPy pickles those, and the pickle is
     read by our own unpickler.
 
-    Raises
-    ------
-    Refused
-        HEADER_LEN, HEADER_PARSE, HEADER_SHAPE, TRAILING, DTYPE or OBJECT_DTYPE.
+    Raises Refused HEADER_LEN, HEADER_PARSE, HEADER_SHAPE, TRAILING, DTYPE or OBJECT_DTYPE.
     """
     if data.nbytes < 10 or bytes(data[:6]) != MAGIC:
         what = "No .npy header"

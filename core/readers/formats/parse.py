@@ -50,11 +50,8 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
 
     `records` names the sheet.
 
-    Raises
-    ------
-    Refused
-        UNDECIDED: several sheets hold cells. AMBIGUOUS_KEYS: there is no such sheet. EMPTY,
-        FORMAT_UNKNOWN, or any code of `core.readers.formats.csv_file`.
+    Raises Refused UNDECIDED: several sheets hold cells. AMBIGUOUS_KEYS: there is no such sheet.
+    EMPTY, FORMAT_UNKNOWN, or any code of `core.readers.formats.csv_file`.
     """
     links = {str(e.get("Id")): str(e.get("Target")) for e in _xml(archive, WORKBOOK_LINKS)}
     members = {}
@@ -189,10 +186,7 @@ HARMFUL = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2
 def read_contents(source: FileBytes) -> Contents:
     """Return what a file holds.
 
-    Raises
-    ------
-    Refused
-        Any code of a format; nothing else leaves a reader.
+    Raises Refused: any code of a format; nothing else leaves a reader.
     """
     return _judged(READERS[sniff(source)](source))
 

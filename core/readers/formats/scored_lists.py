@@ -218,11 +218,8 @@ def records_in(tree: object, records: str | None) -> list[Row] | None:
 
     `records` is the path of the list, its keys joined by dots.
 
-    Raises
-    ------
-    Refused
-        UNDECIDED: several lists may be meant. AMBIGUOUS_KEYS: there is no list at the path.
-        CSV_HEADER: two lists have one path.
+    Raises Refused UNDECIDED: several lists may be meant. AMBIGUOUS_KEYS: there is no list at the
+    path. CSV_HEADER: two lists have one path.
     """
     pairs = list(_lists(tree, "", 0)) if isinstance(tree, dict) else []
     lists = dict(pairs)

@@ -86,11 +86,8 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
     Only names are looked at. Files whose name begins with a dot or an underscore do not count; a
     link that leads nowhere does, so that opening it is refused and no shard is left out.
 
-    Raises
-    ------
-    Refused
-        EMPTY: there are none. AMBIGUOUS_KEYS: of both kinds. ARCHIVE_COUNT: too many.
-        FORMAT_UNKNOWN: the folder cannot be opened.
+    Raises Refused EMPTY: there are none. AMBIGUOUS_KEYS: of both kinds. ARCHIVE_COUNT: too many.
+    FORMAT_UNKNOWN: the folder cannot be opened.
     """
     try:
         paths = [
@@ -122,11 +119,9 @@ def shard_files(folder: Path) -> tuple[list[Path], list[str]]:
 def read_shards(shards: Shards) -> Contents:
     """Return what the shards hold together, as the contents of one .npz or Parquet file.
 
-    Raises
-    ------
-    Refused
-        Any code of a format, with the name of the shard; LENGTH_MISMATCH, CLASSES or DTYPE where
-        one is missing or differs from the others; TABLE_SIZE where they are too large together.
+    Raises Refused: any code of a format, with the name of the shard; LENGTH_MISMATCH, CLASSES or
+    DTYPE where one is missing or differs from the others; TABLE_SIZE where they are too large
+    together.
     """
     if f".{shards.files[0].suffix}" in OBJECTS:
         return _of_ranks(shards.files)
@@ -245,10 +240,7 @@ def _whole_numbers(node: object) -> Iterator[int]:
 def _room(entries: Mapping[str, Entry], n_rows: int) -> dict[str, Entry]:
     """Return arrays to be filled with all rows; those of a table's columns lie side by side.
 
-    Raises
-    ------
-    Refused
-        TABLE_SIZE, or QUOTA where the temporary folder has too little room.
+    Raises Refused TABLE_SIZE, or QUOTA where the temporary folder has too little room.
     """
     numbers = {key: entry for key, entry in entries.items() if not is_text(entry)}
     n_bytes = n_rows * sum(e.itemsize * math.prod(e.shape[1:]) for e in numbers.values())

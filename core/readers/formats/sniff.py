@@ -136,10 +136,7 @@ PICKLE_STARTS = re.compile(
 def sniff(source: FileBytes) -> FileFormat:
     """Return the format of a file, judged by its bytes.
 
-    Raises
-    ------
-    Refused
-        EMPTY_FILE, PHI, IMAGE, FORMAT_MISMATCH or FORMAT_UNKNOWN.
+    Raises Refused EMPTY_FILE, PHI, IMAGE, FORMAT_MISMATCH or FORMAT_UNKNOWN.
     """
     if source.size == 0:
         raise Refused("EMPTY_FILE", "The file is empty (0 bytes)", "save or download it again")

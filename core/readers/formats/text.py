@@ -44,10 +44,7 @@ class Dialect:
 def decode(data: memoryview) -> tuple[memoryview, list[Notice]]:
     """Return the text as UTF-8 bytes without a byte order mark, and what was assumed.
 
-    Raises
-    ------
-    Refused
-        CSV_ENCODING: NUL bytes, or bytes that do not fit the mark at the start.
+    Raises Refused CSV_ENCODING: NUL bytes, or bytes that do not fit the mark at the start.
     """
     head = bytes(data[:4])
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
@@ -99,10 +96,7 @@ def sample_of(data: memoryview) -> bytes:
 def sniff_dialect(data: memoryview) -> Dialect:
     """Return how the columns are separated, judged from the first lines.
 
-    Raises
-    ------
-    Refused
-        EMPTY: only comments or blank lines.
+    Raises Refused EMPTY: only comments or blank lines.
     """
     head = sample_of(data)
     lines = re.split(r"\r\n|\n|\r", head.decode("utf-8", "ignore"))
@@ -264,10 +258,7 @@ def words_in(entry: Entry) -> set[str]:
 def refuse_text(name: str, entry: Entry, contents: Contents) -> None:
     """Refuse a column of scores whose cells are not all numbers.
 
-    Raises
-    ------
-    Refused
-        NONFINITE: an empty cell. DTYPE: anything else.
+    Raises Refused NONFINITE: an empty cell. DTYPE: anything else.
     """
     if not is_text(entry):
         return

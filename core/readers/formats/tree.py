@@ -57,10 +57,7 @@ class FlatTree:
 def flatten(tree: object) -> FlatTree:
     """Return the arrays of a tree whose lists of numbers are arrays already.
 
-    Raises
-    ------
-    Refused
-        PICKLE_SHAPE: a sequence that is neither a pair, parts nor batches.
+    Raises Refused PICKLE_SHAPE: a sequence that is neither a pair, parts nor batches.
     """
     if isinstance(tree, np.ndarray):
         return FlatTree({"array": tree}, named=False)
@@ -79,10 +76,8 @@ def of_loader(tree: object, records: str | None) -> object:
     So Lightning's `predict` returns them. A batch is a mapping with arrays, a pair or more arrays,
     or a matrix.
 
-    Raises
-    ------
-    Refused
-        UNDECIDED: there are several, and `records` names none. AMBIGUOUS_KEYS: it names no other.
+    Raises Refused UNDECIDED: there are several, and `records` names none. AMBIGUOUS_KEYS: it names
+    no other.
     """
     loaders = tree if isinstance(tree, list) else []
     if not loaders or not all(isinstance(item, list) and _are_batches(item) for item in loaders):
@@ -211,10 +206,7 @@ def _folds(node: object) -> list[Row]:
 def refuse_ragged(value: object) -> None:
     """Refuse a list of rows of different lengths.
 
-    Raises
-    ------
-    Refused
-        PICKLE_SHAPE.
+    Raises Refused PICKLE_SHAPE.
     """
     rows = _arrays(value) if isinstance(value, list) else []
     first = rows[0].size if rows else 0
@@ -384,10 +376,7 @@ def contents_of(
     `settle` turns a format's own stand-ins into arrays, `records` numbers the dataloader that is
     meant, and `printed` says that numbers were written as text.
 
-    Raises
-    ------
-    Refused
-        PICKLE_SHAPE: too large, too deep, or not made of arrays. As of `of_loader`.
+    Raises Refused PICKLE_SHAPE: too large, too deep, or not made of arrays. As of `of_loader`.
     """
     walk = _Walk(settle)
     whole = _settled(tree, walk, 0)
@@ -441,10 +430,7 @@ def contents_of_cells(
 ) -> Contents:
     """Return a table from its cells by column; `lacking` names fields that some rows lack.
 
-    Raises
-    ------
-    Refused
-        PICKLE_SHAPE: no column of numbers or texts, or lists of several lengths in one.
+    Raises Refused PICKLE_SHAPE: no column of numbers or texts, or lists of several lengths in one.
     """
     walk = _Walk(lambda cell: cell)
     settled = {name: [_settled(cell, walk, 1) for cell in column] for name, column in cells.items()}
@@ -552,10 +538,8 @@ def columns_of(rows: Sequence[Mapping[str, object]]) -> tuple[dict[str, list[obj
 
     A mapping inside a row becomes fields of its own, named ``outer.inner``.
 
-    Raises
-    ------
-    Refused
-        CSV_HEADER: two fields of one name. CSV_COLUMNS: too many fields. PICKLE_SHAPE: too deep.
+    Raises Refused CSV_HEADER: two fields of one name. CSV_COLUMNS: too many fields. PICKLE_SHAPE:
+    too deep.
     """
     flat: list[Mapping[str, object]] = []
     for index, row in enumerate(rows):
@@ -611,10 +595,7 @@ def like_batches(sizes: Sequence[int]) -> bool:
 def joined(arrays: Sequence[Entry]) -> Entry | None:
     """Return arrays as one, or None where they do not go together.
 
-    Raises
-    ------
-    Refused
-        PICKLE_LIMIT: more than memory holds, as when a file names one array many times.
+    Raises Refused PICKLE_LIMIT: more than memory holds, as when a file names one array many times.
     """
     first = arrays[0]
     kinds = {(a.shape[1:], a.ndim, is_text(a)) for a in arrays}

@@ -164,10 +164,7 @@ class Keys:
     def step(self, code: int, size: int) -> None:
         """Follow one operation that is none of the memo; `size` is that of its operand.
 
-        Raises
-        ------
-        Refused
-            PICKLE_LIMIT: too many keys. PICKLE_SHAPE: nothing on the stack to take.
+        Raises Refused PICKLE_LIMIT: too many keys. PICKLE_SHAPE: nothing on the stack to take.
         """
         effect = EFFECTS.get(code)
         if effect is not None:
@@ -308,12 +305,9 @@ def scan(data: memoryview, start: int = 0, *, persistent: bool = False) -> int:
 
     `persistent` says that references to storages (BINPERSID) may occur, as in torch files.
 
-    Raises
-    ------
-    Refused
-        PICKLE_LIMIT: a length beyond the file, too many operations, sparse memo indexes, too many
-        keys that are no text.
-        PICKLE_SHAPE: an operation that arrays never need, or bytes that are no pickle.
+    Raises Refused PICKLE_LIMIT: a length beyond the file, too many operations, sparse memo
+    indexes, too many keys that are no text. PICKLE_SHAPE: an operation that arrays never need, or
+    bytes that are no pickle.
     """
     at, size, keys = start, data.nbytes, Keys()
     memo = _Memo(keys)
@@ -565,10 +559,7 @@ def load(
 ) -> tuple[object, int]:
     """Return the object of the pickle that begins at `start`, and where the pickle ends.
 
-    Raises
-    ------
-    Refused
-        PICKLE_GLOBAL, PICKLE_LIMIT, PICKLE_SHAPE, OBJECT_DTYPE or DTYPE.
+    Raises Refused PICKLE_GLOBAL, PICKLE_LIMIT, PICKLE_SHAPE, OBJECT_DTYPE or DTYPE.
     """
     end = scan(data, start, persistent=storage is not None)
     file = io.BytesIO(data[start:end])

@@ -264,10 +264,7 @@ def is_torch(names: list[str]) -> bool:
 def open_torch(archive: Archive) -> SavedTensors:
     """Return what an archive written by torch.save holds.
 
-    Raises
-    ------
-    Refused
-        TORCHSCRIPT, ARCHIVE_RATIO, TENSOR_SIZE, or a code of the pickle inside.
+    Raises Refused TORCHSCRIPT, ARCHIVE_RATIO, TENSOR_SIZE, or a code of the pickle inside.
     """
     names = dict.fromkeys(archive.names)
     root = next(n for n in names if n.endswith("data.pkl")).removesuffix("data.pkl")

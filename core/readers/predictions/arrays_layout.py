@@ -63,10 +63,7 @@ NO_LABELS = "give a second file with --labels, or name the key with --labels-key
 def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: bool) -> FileLayout:
     """Return the parts of a set of named arrays.
 
-    Raises
-    ------
-    Refused
-        AMBIGUOUS_KEYS: several arrays could be the scores or the labels, or none.
+    Raises Refused AMBIGUOUS_KEYS: several arrays could be the scores or the labels, or none.
     """
     named = [name_entry(name, entry) for name, entry in contents.entries.items()]
     aside = chosen_roles(contents, options)

@@ -74,10 +74,7 @@ class _ColumnCells:
 def chosen_roles(contents: Contents, options: ReadOptions) -> dict[str, Role]:
     """Return the entries that hold groups or weights: nothing else is read from them.
 
-    Raises
-    ------
-    Refused
-        AMBIGUOUS_KEYS: one is chosen for something else, too.
+    Raises Refused AMBIGUOUS_KEYS: one is chosen for something else, too.
     """
     roles: dict[str, Role] = {}
     for option, role in ROLES.items():
@@ -136,11 +133,8 @@ def attach_groups(
 ) -> tuple[SplitArrays, tuple[Notice, ...]]:
     """Return the part with its groups and weights, where they were chosen.
 
-    Raises
-    ------
-    Refused
-        AMBIGUOUS_KEYS: there is no such column. GROUPS, WEIGHTS: rows without an entry, names with
-        several, or values that will not do. LENGTH_MISMATCH.
+    Raises Refused AMBIGUOUS_KEYS: there is no such column. GROUPS, WEIGHTS: rows without an entry,
+    names with several, or values that will not do. LENGTH_MISMATCH.
     """
     notices: tuple[Notice, ...] = ()
     cells = _cells(GROUP, part, added, options)

@@ -222,10 +222,7 @@ CLASSIFY = "give the class scores of a classifier, with a label for each row"
 def refuse_detections(contents: Contents) -> None:
     """Refuse boxes with scores, whose classes are answers and would pass for labels.
 
-    Raises
-    ------
-    Refused
-        FORMAT_UNKNOWN.
+    Raises Refused FORMAT_UNKNOWN.
     """
     names = {name.rpartition(".")[2].strip().casefold() for name in contents.entries}
     if any(names >= known for known in DETECTIONS):

@@ -249,11 +249,8 @@ def interpret(
 ) -> InterpretedFile:
     """Return the predictions that contents hold.
 
-    Raises
-    ------
-    NeedsChoice
-        Whatever is wrong, with what was seen until then; UNDECIDED where the file bears several
-        readings, with what each would mean.
+    Raises NeedsChoice: whatever is wrong, with what was seen until then; UNDECIDED where the file
+    bears several readings, with what each would mean.
     """
     if contents.group and options.group is None and "group" not in added.tables:
         options = replace(options, group=contents.group)

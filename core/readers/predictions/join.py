@@ -53,10 +53,7 @@ def attach_labels(
 
     `labels_key` and `id_column` choose columns there; `in_order` takes rows as they come.
 
-    Raises
-    ------
-    Refused
-        AMBIGUOUS_KEYS or LENGTH_MISMATCH, naming rows that have no label or two.
+    Raises Refused AMBIGUOUS_KEYS or LENGTH_MISMATCH, naming rows that have no label or two.
     """
     key = options.id_column
     if key is not None and key not in part.contents.entries and key not in other.entries:
@@ -166,10 +163,7 @@ def _same_column(part: SplitArrays, name: str | None) -> Entry | None:
 def cut_alike(row_ids: list[object], known: list[object]) -> tuple[list[object], list[object]]:
     """Return the names of both sides, cut until some of them are the same.
 
-    Raises
-    ------
-    Refused
-        LENGTH_MISMATCH: cut that short, different rows would have one name.
+    Raises Refused LENGTH_MISMATCH: cut that short, different rows would have one name.
     """
     cuts = (
         (base_name, "folders"),

@@ -206,10 +206,7 @@ def decide(
     `declared` is what the user said, checked against the values and never overruled; `hint` is what
     the key or header says, which messages call `name`.
 
-    Raises
-    ------
-    Refused
-        PROB_SUM or PROB_RANGE, naming the option that decides.
+    Raises Refused PROB_SUM or PROB_RANGE, naming the option that decides.
     """
     if shape.top_label or CONFIDENCE in (declared, hint):
         if not shape.top_label:
@@ -417,10 +414,7 @@ def converted(scores: Scores, units: Units, location: str, *, separate: bool) ->
 
     Bytes of several columns are divided by their sum, which rounding moves from 255.
 
-    Raises
-    ------
-    Refused
-        PROB_RANGE: the values cannot be in these units.
+    Raises Refused PROB_RANGE: the values cannot be in these units.
     """
     wide = scores.astype(np.float64)
     if not _possible(wide, units, separate=separate):

@@ -272,10 +272,7 @@ def with_gaps(entry: Entry) -> Float | None:
 def label_matrix(columns: Mapping[str, Entry]) -> Entry:
     """Return columns of labels as a matrix; those that say yes and no, or true and false, as 1, 0.
 
-    Raises
-    ------
-    Refused
-        LABEL_NOT_INTEGER: other words, or an empty cell.
+    Raises Refused LABEL_NOT_INTEGER: other words, or an empty cell.
     """
     numbers = []
     for name, entry in columns.items():

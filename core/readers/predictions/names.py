@@ -256,10 +256,7 @@ def logits_of_two(
 
     `keys` say what picks each of the two with --scores-key.
 
-    Raises
-    ------
-    Question
-        UNDECIDED: they differ.
+    Raises Question UNDECIDED: they differ.
     """
     logits = next(name for name, kind in named.items() if kind is ScoreKind.LOGITS)
     other = next(name for name in named if name != logits)

@@ -193,10 +193,7 @@ JOINED = {
 def refuse_bin_history(names: Iterable[str]) -> None:
     """Refuse a table of bins and gammas by epoch: its confidences are no predictions.
 
-    Raises
-    ------
-    Refused
-        BIN_HISTORY.
+    Raises Refused BIN_HISTORY.
     """
     if {"epoch", "bin", "gamma"} <= {name.strip().casefold() for name in names}:
         what = "A history of bins (columns epoch, bin, gamma), not predictions"
@@ -206,11 +203,8 @@ def refuse_bin_history(names: Iterable[str]) -> None:
 def without_unread(contents: Contents, unread: Mapping[str, Refused]) -> Contents:
     """Return a table that says which columns could not be read.
 
-    Raises
-    ------
-    Refused
-        Why one could not, if it is called scores, if another would be read in its place, or if
-        there is no other.
+    Raises Refused: why one could not, if it is called scores, if another would be read in its
+    place, or if there is no other.
     """
     roles = {name_entry(n, e).role for n, e in contents.entries.items()} if unread else set()
     for name, refusal in unread.items():

@@ -57,10 +57,7 @@ class PairMeaning(StrEnum):
 class ReadOptions:
     """Choices that override the reader's own, all None by default; a saved copy is the recipe.
 
-    Raises
-    ------
-    UsageError
-        SETTING: `classes` that name no classes.
+    Raises UsageError SETTING: `classes` that name no classes.
     """
 
     scores: ScoreKind | None = None  # what the numbers are
@@ -106,11 +103,8 @@ class ReadOptions:
     def from_json(cls, data: object) -> Self:
         """Return the choices of a recipe; null stands for no choice.
 
-        Raises
-        ------
-        UsageError
-            SETTING: an unknown key, a value outside its list, or one of another type; `classes`
-            that name no classes.
+        Raises UsageError SETTING: an unknown key, a value outside its list, or one of another
+        type; `classes` that name no classes.
         """
         if isinstance(data, Mapping):
             data = {key: value for key, value in data.items() if value is not None}
@@ -119,10 +113,7 @@ class ReadOptions:
     def class_list(self) -> tuple[str, ...]:
         """Return the names in `classes`, a range written out; empty where none were given.
 
-        Raises
-        ------
-        UsageError
-            SETTING: a name that is empty or occurs twice, or a range of too many.
+        Raises UsageError SETTING: a name that is empty or occurs twice, or a range of too many.
         """
         if self.classes is None:
             return ()

@@ -47,10 +47,7 @@ def judged_part(
 def scaled(contents: Contents, scale: str | None) -> Contents:
     """Return contents whose words of confidence are the numbers that a scale gives them.
 
-    Raises
-    ------
-    Refused
-        UNDECIDED: it gives some word none.
+    Raises Refused UNDECIDED: it gives some word none.
     """
     entries = dict(contents.entries)
     pairs = [] if scale is None else [pair.rpartition("=") for pair in split_names(scale)]
@@ -122,10 +119,8 @@ def kind_beside_answer(
 
     `named` says that the column is called a confidence.
 
-    Raises
-    ------
-    Question
-        UNDECIDED: both could be, or neither, or the name says one and the values the other.
+    Raises Question UNDECIDED: both could be, or neither, or the name says one and the values the
+    other.
     """
     answer_texts = id_text(answers).tolist()
     # Classes are those of answers and labels; of the answers alone where both have two words.

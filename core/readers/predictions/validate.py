@@ -99,10 +99,7 @@ class SettledSplit:
 def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     """Settle orientation and labels of a part and survey its scores.
 
-    Raises
-    ------
-    Refused
-        DTYPE, EMPTY, CLASSES, LENGTH_MISMATCH, LABEL_..., NONFINITE, AMBIGUOUS_KEYS.
+    Raises Refused DTYPE, EMPTY, CLASSES, LENGTH_MISMATCH, LABEL_..., NONFINITE, AMBIGUOUS_KEYS.
     """
     if options.unlabelled:  # the answers, or zeros, stand for the labels
         stand_in = np.zeros(len(part.scores) if part.scores.ndim else 0, np.int64)
@@ -202,10 +199,7 @@ def _labels_of(
     A refusal of blank or uncertain ones offers what they may count as; where they are `masked`,
     that was said.
 
-    Raises
-    ------
-    Refused
-        As of `read_labels`; CLASSES: the user says otherwise than the labels.
+    Raises Refused: as of `read_labels`; CLASSES: the user says otherwise than the labels.
     """
     try:
         if masked:
@@ -299,10 +293,7 @@ def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, t
 
     Of one event members have (M, N) or (N, M) scores, else (M, N, K) or (N, M, K).
 
-    Raises
-    ------
-    Refused
-        UNDECIDED: nobody said which are meant. CLASSES: there is no such member.
+    Raises Refused UNDECIDED: nobody said which are meant. CLASSES: there is no such member.
     """
     scores, labels = part.scores, part.labels
     no_members = options.members == NO_MEMBERS and scores.ndim == 2
@@ -397,10 +388,7 @@ def _certain(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tupl
 
     Left out, they are -1 in a matrix, and their rows are gone where there is one finding.
 
-    Raises
-    ------
-    Question
-        UNDECIDED: nobody said.
+    Raises Question UNDECIDED: nobody said.
     """
     labels, single = part.labels, part.labels is not None and part.labels.ndim == 1
     if labels is None or labels.ndim > 2 or (single and options.uncertain is None):
@@ -437,10 +425,7 @@ def labelled(
 ) -> tuple[list[SplitArrays], tuple[Notice, ...]]:
     """Return parts without the findings that some part has no label of, in rows of any weight.
 
-    Raises
-    ------
-    Refused
-        LABEL_NOT_INTEGER: none is left.
+    Raises Refused LABEL_NOT_INTEGER: none is left.
     """
     shapes = {part.labels.shape[1:] for part in parts if part.labels is not None}
     together = len(shapes) == 1 and all(

@@ -295,10 +295,7 @@ def load_pictures(exchange: Exchange) -> PictureFiles:
 def copy_pictures(pictures: PictureFiles, folder: Path, into: Path) -> None:
     """Copy the pictures that the child left, unseen, to a new folder of this user alone.
 
-    Raises
-    ------
-    LibraryError
-        LIBRARY_WRITE; nothing is left in `into`.
+    Raises LibraryError LIBRARY_WRITE; nothing is left in `into`.
     """
     with writing(), ExitStack() as undo:
         into.mkdir(mode=0o700)
@@ -314,10 +311,7 @@ def copy_pictures(pictures: PictureFiles, folder: Path, into: Path) -> None:
 def copy_tensors(weights: WeightsFile, folder: Path, into: Path) -> None:
     """Copy the tensors that the child left, unseen, to a folder of this user alone.
 
-    Raises
-    ------
-    LibraryError
-        LIBRARY_WRITE; nothing is left in `into`.
+    Raises LibraryError LIBRARY_WRITE; nothing is left in `into`.
     """
     with writing(), ExitStack() as undo:
         into.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -360,10 +354,7 @@ def _inspection(data: Json) -> Inspection:
 def open_left(path: Path) -> BinaryIO:
     """Open what the child left: a plain file, never a link to another one or a pipe.
 
-    Raises
-    ------
-    OSError
-        There is none, or it is something else.
+    Raises OSError: there is none, or it is something else.
     """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     file = os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb")

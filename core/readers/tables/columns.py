@@ -52,11 +52,8 @@ class MatchedTable:
 def read_columns_file(source: FileBytes) -> TextColumns:
     """Return the columns of a text table, plain or packed with gzip, as text.
 
-    Raises
-    ------
-    Refused
-        FORMAT_UNKNOWN: no text table. CSV_HEADER: no header line. TABLE_SIZE: more than
-        5,000,000 cells. Any other code of `core.readers.formats.csv_file`.
+    Raises Refused FORMAT_UNKNOWN: no text table. CSV_HEADER: no header line. TABLE_SIZE: more than
+    5,000,000 cells. Any other code of `core.readers.formats.csv_file`.
     """
     source = unpacked(source)
     form = sniff(source)
@@ -88,11 +85,8 @@ def match(
     `row_ids` are empty where the run names no rows. `in_order` says that the rows of both come in
     the same order; without names there is no other way.
 
-    Raises
-    ------
-    Refused
-        LENGTH_MISMATCH: a row without a partner or with several; by order, another number of
-        rows.
+    Raises Refused LENGTH_MISMATCH: a row without a partner or with several; by order, another
+    number of rows.
     """
     if in_order or not row_ids:
         if len(table.ids) != n_rows:
@@ -193,11 +187,8 @@ def finding_name(text: str) -> str:
 def read_boxes_file(source: FileBytes) -> BoxList:
     """Return the boxes that a text table lists.
 
-    Raises
-    ------
-    Refused
-        BOX_COLUMNS: a column is missing. BOX_RANGE: a box that is no number, not finite, empty or
-        outside its film. TABLE_SIZE. Any other code of `core.readers.tables.columns`.
+    Raises Refused BOX_COLUMNS: a column is missing. BOX_RANGE: a box that is no number, not
+    finite, empty or outside its film. TABLE_SIZE. Any other code of `core.readers.tables.columns`.
     """
     # NIH's list has empty columns at the end of each line; one is dropped by the reader of tables.
     text = bytes(source.data)

@@ -44,11 +44,8 @@ def read_history(source: FileBytes) -> HistoryFile:
     updated within epochs `update` and `trained`; JSON is a list of objects or an object of lists.
     Empty cells and null stand for what is not known.
 
-    Raises
-    ------
-    Refused
-        HISTORY_COLUMNS, HISTORY_RANGE, HISTORY_BINS, HISTORY_GAP, DTYPE, NONFINITE, TABLE_SIZE,
-        LENGTH_MISMATCH, EMPTY, FORMAT_UNKNOWN, or any other code of the three formats.
+    Raises Refused HISTORY_COLUMNS, HISTORY_RANGE, HISTORY_BINS, HISTORY_GAP, DTYPE, NONFINITE,
+    TABLE_SIZE, LENGTH_MISMATCH, EMPTY, FORMAT_UNKNOWN, or any other code of the three formats.
     """
     if source.size > MAX_BYTES:
         raise _too_large(f"{source.size} bytes, at most {MAX_BYTES}")

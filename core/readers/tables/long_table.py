@@ -124,11 +124,8 @@ def _wide(
 def of_epoch(contents: Contents, options: ReadOptions) -> Contents:
     """Return the rows of one epoch, or setting, where a file holds the same rows at several.
 
-    Raises
-    ------
-    Refused
-        UNDECIDED: nobody said which, nor that the rows of a name belong together. AMBIGUOUS_KEYS:
-        there is no such epoch.
+    Raises Refused UNDECIDED: nobody said which, nor that the rows of a name belong together.
+    AMBIGUOUS_KEYS: there is no such epoch.
     """
     for names in _run_names(contents) if options.group is None else ():
         cells = [id_text(contents.entries[name]).tolist() for name in names]

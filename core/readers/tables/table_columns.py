@@ -37,10 +37,7 @@ def pick_scores(columns: Mapping[str, Entry], classes: set[str]) -> tuple[list[s
     Columns hold numbers without another role; one with a bad cell is text. `classes` are names that
     the labels tell, in folded case.
 
-    Raises
-    ------
-    Refused
-        AMBIGUOUS_KEYS: some column may be no score.
+    Raises Refused AMBIGUOUS_KEYS: some column may be no score.
     """
     names = list(columns)
     called = [name for name in names if name.strip().casefold() in classes]

@@ -157,10 +157,8 @@ def stated_part(columns: TableColumns, part: SplitArrays, labels: list[str]) -> 
 def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> SplitArrays:
     """Return the part with its scores of classes, or of one class, and their labels.
 
-    Raises
-    ------
-    Refused
-        AMBIGUOUS_KEYS, UNDECIDED, DTYPE, NONFINITE: no scores, several sets of them, or text.
+    Raises Refused AMBIGUOUS_KEYS, UNDECIDED, DTYPE, NONFINITE: no scores, several sets of them, or
+    text.
     """
     scores = columns.of(Role.SCORES) or columns.of(Role.CONFIDENCE) or _unnamed(columns, labels)
     if not scores:
@@ -386,10 +384,7 @@ def match_labels(
     They pair by name. Positions count only where one side has no names but numbers, or where
     the user listed the columns.
 
-    Raises
-    ------
-    Refused
-        AMBIGUOUS_KEYS, CLASSES: another number of them, or names that do not pair.
+    Raises Refused AMBIGUOUS_KEYS, CLASSES: another number of them, or names that do not pair.
     """
     places = paired_columns(scores, labels)
     if places is None and classes:
@@ -423,10 +418,7 @@ DATAROBOT = "_PREDICTION"
 def settle_tools(columns: TableColumns, classes: set[str]) -> None:
     """Settle roles in tables of timm, DataRobot and Orange; `classes` are those of the labels.
 
-    Raises
-    ------
-    Question
-        UNDECIDED: Orange wrote scores and answers of several models.
+    Raises Question UNDECIDED: Orange wrote scores and answers of several models.
     """
     _settle_timm(columns, classes)
     # Forest, a column of answers, with Forest (cat) and Forest (dog), as Orange writes
@@ -539,10 +531,7 @@ def lay_out_table(
     `need_labels` says that no second file brings the labels; `classes` are names that such a file
     gives to classes, in folded case.
 
-    Raises
-    ------
-    Refused
-        AMBIGUOUS_KEYS or CSV_COLUMNS: no scores, no labels, or several of them.
+    Raises Refused AMBIGUOUS_KEYS or CSV_COLUMNS: no scores, no labels, or several of them.
     """
     columns = TableColumns(contents, options, classes)
     answered = _answered(columns)

@@ -124,11 +124,8 @@ def find_split(columns: TableColumns) -> None:
 def settle_answers(columns: TableColumns) -> None:
     """Let no score be paired with another model's answers: XGBoost_Confidence, Forest_Pred.
 
-    Raises
-    ------
-    Refused
-        UNDECIDED: several models, each with scores and answers. AMBIGUOUS_KEYS: a confidence, and
-        answers of others alone.
+    Raises Refused UNDECIDED: several models, each with scores and answers. AMBIGUOUS_KEYS: a
+    confidence, and answers of others alone.
     """
     scores = columns.of(Role.CONFIDENCE, Role.SCORES)
     answers = columns.of(Role.PREDICTED)
@@ -322,10 +319,7 @@ def says_correctness(columns: TableColumns) -> bool:
 def find_labels(columns: TableColumns) -> None:
     """Settle which columns hold labels: by name, by their partners among the scores, by values.
 
-    Raises
-    ------
-    Refused
-        AMBIGUOUS_KEYS: none, or several.
+    Raises Refused AMBIGUOUS_KEYS: none, or several.
     """
     if columns.of(Role.LABELS) or _find_paired(columns):
         return

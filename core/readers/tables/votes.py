@@ -62,10 +62,7 @@ def count_judgements(contents: Contents) -> VoteFile | None:
     It has one column called like people, one like what they said, and one like what they said it
     of, or no other; and some rows come several times. Empty cells say nothing.
 
-    Raises
-    ------
-    Refused
-        VOTES: one of them judged a row twice.
+    Raises Refused VOTES: one of them judged a row twice.
     """
     left = [name for name, entry in contents.entries.items() if entry.ndim == 1]
     chosen = []
@@ -120,11 +117,8 @@ def read_votes_file(source: FileBytes) -> VoteFile:
 
     Judgements that come one a line are counted.
 
-    Raises
-    ------
-    Refused
-        VOTES: it holds no numbers, or two judgements of one person on a row. Any code of a reader
-        of `core.readers.formats`.
+    Raises Refused VOTES: it holds no numbers, or two judgements of one person on a row. Any code
+    of a reader of `core.readers.formats`.
     """
     from core.readers.formats.archive import unpacked
     from core.readers.formats.parse import read_contents  # the child's own
@@ -220,13 +214,10 @@ def attach_votes(
 
     The rows of `split` must have votes; others get theirs where the file names their rows.
 
-    Raises
-    ------
-    Refused
-        VOTES: no row has votes, or one has several; scores without classes; numbers that are no
-        votes. AMBIGUOUS_KEYS: which columns are votes. CLASSES: they are for other classes.
-        LENGTH_MISMATCH. UNDECIDED: another order of the classes fits the labels far better. VOTES:
-        in the order of the rows, they fit the labels no better than those of other rows would.
+    Raises Refused VOTES: no row has votes, or one has several; scores without classes; numbers
+    that are no votes. AMBIGUOUS_KEYS: which columns are votes. CLASSES: they are for other classes.
+    LENGTH_MISMATCH. UNDECIDED: another order of the classes fits the labels far better. VOTES: in
+    the order of the rows, they fit the labels no better than those of other rows would.
     """
     choice = choice or VoteChoice()
     shown = splits[split]

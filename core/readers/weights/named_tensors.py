@@ -97,10 +97,7 @@ NAMED = {stored: name for name, stored in DTYPES.items() if name != "BF16"}
 def read_safetensors(source: FileBytes) -> Contents:
     """Return the tensors of a safetensors file; bfloat16 becomes float32, exactly.
 
-    Raises
-    ------
-    Refused
-        HEADER_LEN, HEADER_PARSE, HEADER_SHAPE, TRAILING or DTYPE.
+    Raises Refused HEADER_LEN, HEADER_PARSE, HEADER_SHAPE, TRAILING or DTYPE.
     """
     start, header = _checked(source)
     entries = {name: _tensor(source, start, entry) for name, entry in header.items()}
@@ -112,10 +109,7 @@ def read_safetensors(source: FileBytes) -> Contents:
 def open_safetensors(source: FileBytes) -> tuple[tuple[TensorInfo, ...], Callable[[str], Entry]]:
     """Return the tensors of a file, and what gives their numbers: bfloat16 as uint16.
 
-    Raises
-    ------
-    Refused
-        As by `read_safetensors`.
+    Raises Refused: as by `read_safetensors`.
     """
     start, header = _checked(source)
     infos = tuple(

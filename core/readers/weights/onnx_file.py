@@ -56,12 +56,9 @@ class _Seen:
 def read_onnx(data: memoryview) -> dict[str, Hint]:
     """Return what a model says of itself: input, outputs, and what they mean where that is plain.
 
-    Raises
-    ------
-    Refused
-        FORMAT_UNKNOWN: onnxruntime is missing, the file is damaged, it has tensors in other files
-        or operators that are no standard. TENSOR_COUNT, TENSOR_SIZE: more than is read.
-        MODEL_INPUT, MODEL_OUTPUT: it does not take one batch of images, or gives more than scores.
+    Raises Refused FORMAT_UNKNOWN: onnxruntime is missing, the file is damaged, it has tensors in
+    other files or operators that are no standard. TENSOR_COUNT, TENSOR_SIZE: more than is read.
+    MODEL_INPUT, MODEL_OUTPUT: it does not take one batch of images, or gives more than scores.
     """
     if not INSTALLED:
         what = "This is an ONNX model, and the package that runs it is not installed"

@@ -101,12 +101,9 @@ class StoredWeights:
 def read_weights_file(source: FileBytes) -> StoredWeights:
     """Return the groups of a file of weights, the best first.
 
-    Raises
-    ------
-    Refused
-        STATE_DICT: no weights in it. FORMAT_UNKNOWN: a model of another program, with how to
-        export it. TORCHSCRIPT, PICKLE_GLOBAL: a program or a pickled network, with how to convert
-        it. Any other code of torch files, archives and safetensors.
+    Raises Refused STATE_DICT: no weights in it. FORMAT_UNKNOWN: a model of another program, with
+    how to export it. TORCHSCRIPT, PICKLE_GLOBAL: a program or a pickled network, with how to
+    convert it. Any other code of torch files, archives and safetensors.
     """
     if bytes(source.data[TAR]) == b"ustar":
         raise Refused("FORMAT_UNKNOWN", "A tar archive, as torch 0.1 wrote", CONVERT)
