@@ -139,8 +139,6 @@ def best_on_grid(
 
     Parameters
     ----------
-    margins : Margins
-        The rows.
     objective : str
         nll, ece, ece_em or ada_ece.
     gammas, temperatures : sequences of float
@@ -311,8 +309,6 @@ def simplex_refine(
 
     Parameters
     ----------
-    start : SearchPoint
-        Where to begin.
     bounds : two pairs of floats
         Smallest and largest gamma and temperature.
     """
@@ -352,8 +348,6 @@ def newton_refine(
 
     Parameters
     ----------
-    margins : Margins
-        The rows.
     start : SearchPoint
         Where to begin; its value is not read.
     bounds : two pairs of floats

@@ -41,11 +41,6 @@ def rise(v, x, y):
 def code(calibrator: Calibrator | PerLabel) -> str:
     """Return Python source that calibrates one row of logits with the standard library only.
 
-    Parameters
-    ----------
-    calibrator : Calibrator or PerLabel
-        Fitted.
-
     Returns
     -------
     str
@@ -133,8 +128,6 @@ def to_json(calibrator: Fittable, fitted_on: Mapping[str, Json] | None = None) -
 
     Parameters
     ----------
-    calibrator : Calibrator or PerLabel
-        Fitted.
     fitted_on : mapping
         Which rows it was fitted on, for people; as of `core.studies.posthoc.provenance`.
     """

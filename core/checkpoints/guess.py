@@ -189,7 +189,6 @@ def guess(file: WeightsFile, group: WeightGroup) -> tuple[NetworkCandidate, ...]
 
     Parameters
     ----------
-    file : WeightsFile
     group : WeightGroup
         One of the file's.
     """

@@ -68,8 +68,6 @@ def nearest(tensors: Sequence[TensorInfo], models: Iterable[str], n_outputs: int
 
     Parameters
     ----------
-    tensors : sequence of TensorInfo
-    models : iterable of str
     n_outputs : int
         A first guess; what the last layer has is tried, too.
     """

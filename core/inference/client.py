@@ -103,12 +103,8 @@ class Client:
         ----------
         name : str
             One of `core.inference.calls.CALLS`.
-        question : mapping
-            Plain JSON.
         timeout_s : float
             Seconds until the process is ended; waiting for other calls is not counted.
-        cancel : Event, optional
-            Ends the process when set.
 
         Raises
         ------

@@ -178,7 +178,6 @@ def first_size(
         As in `core.models.catalogue`.
     own : (int, int) or None
         What its library shows it, where that is known.
-    data : str
     stated : int, optional
         The side that the file of weights says.
     trained_here : bool

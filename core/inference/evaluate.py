@@ -22,12 +22,10 @@ class BatchPreprocessor:
 
     Parameters
     ----------
-    preprocessing : Preprocessing
     channels : int
         Of the network; grey images are repeated, colours become their luma.
     mean, std : sequence of float
         Those of the data, taken where `preprocessing` names none.
-    device : torch.device
     """
 
     def __init__(
@@ -81,7 +79,6 @@ def frame(preprocessing: Preprocessing, size: tuple[int, int]) -> tuple[float, f
 
     Parameters
     ----------
-    preprocessing : Preprocessing
     size : (int, int)
         Height and width of the image.
 
@@ -153,9 +150,6 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
     ----------
     model : nn.Module
         In evaluation mode, on the device; returns logits (n, K).
-    split : DatasetSplit
-    prepare : BatchPreprocessor
-    device : torch.device
     batch_size : int
         Images at once; each is several inputs where several crops are looked at.
     rows : (n,) int64 tensor, optional
@@ -219,7 +213,6 @@ def prepared_scores(
 
     Parameters
     ----------
-    model : nn.Module
     crops : sequence of (n, C, H, W) float32 tensors
         From `BatchPreprocessor`.
     preprocessing : Preprocessing

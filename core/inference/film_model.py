@@ -78,7 +78,6 @@ def shown_to(
     ----------
     spec : TrainConfig or EvaluationConfig, optional
         Of the job that the weights come from: as it says. Without one, as for CheXNet.
-    channels : int
     size : (int, int), optional
         Height and width that the network takes, where it takes no other; else 224 x 224.
     model : str, optional

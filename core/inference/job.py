@@ -267,7 +267,6 @@ class EvaluationProgress:
 
     Parameters
     ----------
-    folder : JobFolder
     n_splits : int
         How many splits and sets are evaluated, as far as is known.
     """

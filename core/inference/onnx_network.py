@@ -35,7 +35,6 @@ class OnnxSession:
     ----------
     weights : Path
         A safetensors file that holds the bytes of an ONNX model, as `read_weights` leaves them.
-    threads : int
 
     Raises
     ------
@@ -123,15 +122,12 @@ class OnnxNetwork(nn.Module):
 
     Parameters
     ----------
-    weights : Path
-    n_outputs : int
     layout : str
         ``nchw`` or ``nhwc``.
     outputs : str
         ``logits`` or ``probabilities``.
     many : bool
         Each output is a label of its own.
-    temperature : float
     in_bytes : bool
         Pixels come as 0 to 255, which a model of uint8 needs: others would be cut to 0 and 1.
 

@@ -27,7 +27,6 @@ def settings_of(
 
     Parameters
     ----------
-    model : str
     size : (int, int), optional
         Height and width of its images where they are known. A network that is shown far smaller
         images than its library shows it was trained on the data alone: they are shown whole, with

@@ -126,8 +126,6 @@ def explain(
         Of the training; its batch size is named where halving helps.
     kills : int
         Processes that the kernel killed for want of memory in this control group meanwhile.
-    kind : str
-        Of the job.
     """
     refusal = refused(result)
     if refusal is not None:

@@ -76,12 +76,7 @@ class Launcher(Protocol):
 
 
 class LocalLauncher:
-    """Starts a supervisor on this machine for each job.
-
-    Parameters
-    ----------
-    store : JobStore
-    """
+    """Starts a supervisor on this machine for each job."""
 
     cannot: ClassVar[Mapping[Promise, str]] = {}
 
@@ -138,7 +133,6 @@ class LocalJobs:
 
     Parameters
     ----------
-    home : Path
     visitor : Visitor
         Who asks; by default one who sees and may do everything, without login.
     """

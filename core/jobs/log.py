@@ -19,13 +19,7 @@ _ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|
 
 
 class Log:
-    """The log of one job; beyond the limit the older half goes.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the job.
-    """
+    """The log of one job; beyond the limit the older half goes."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
@@ -52,13 +46,7 @@ class Log:
 
 
 class Follower:
-    """Reads the lines of a log as they come.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the job.
-    """
+    """Reads the lines of a log as they come."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME

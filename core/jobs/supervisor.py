@@ -89,9 +89,6 @@ class Supervisor:
 
     Parameters
     ----------
-    store : JobTable
-    job : Job
-        As it was claimed.
     programs : mapping
         Module by kind of job.
     """

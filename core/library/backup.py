@@ -99,7 +99,6 @@ def backup(home: Path, out: Path) -> BackedUp:
 
     Parameters
     ----------
-    home : Path
     out : Path
         Appears whole or not at all, readable by this user alone.
 
@@ -309,8 +308,6 @@ def restore(file: Path, home: Path) -> BackupList:
 
     Parameters
     ----------
-    file : Path
-        What `backup` wrote.
     home : Path
         Missing, or an empty folder.
 

@@ -27,16 +27,8 @@ def keep_result(
 
     Parameters
     ----------
-    library : Library
-        Where to keep it.
-    name : str
-        What the user calls the run.
-    file_name : str
-        Name of the file it came from.
     result : ReadResult
         Splits, notices, digest and recipe.
-    tags : sequence of str
-        Free words.
     audited : Audit, optional
         The audit of the chosen split, when it is at hand; computed otherwise, if it has labels.
     run_id : str, optional
@@ -69,12 +61,6 @@ def keep_bin_history(library: Library, name: str, file_name: str, history: Histo
 
     Parameters
     ----------
-    library : Library
-        Where to keep it.
-    name : str
-        What the user calls it.
-    file_name : str
-        Name of the file it came from.
     history : HistoryFile
         Bins by epoch, notices, digest.
 

@@ -18,12 +18,8 @@ def save_recipe(home: Path, fingerprint: str, recipe: dict[str, Any]) -> None:
 
     Parameters
     ----------
-    home : Path
-        The library's home.
     fingerprint : str
         Hex digest of format, keys and dtypes of the files that the recipe fits.
-    recipe : dict
-        Plain JSON.
 
     Raises
     ------
@@ -61,7 +57,6 @@ def forget_before(home: Path, moment: float) -> int:
 
     Parameters
     ----------
-    home : Path
     moment : float
         Seconds since 1970.
 

@@ -202,8 +202,6 @@ class Library:
             Headline numbers of the splits that were audited.
         notices : sequence of Notice
             What was accepted, but said.
-        tags : sequence of str
-            Free words.
         kind : {'upload', 'history', 'train', 'evaluate'}
             Uploads and gamma histories from elsewhere count against the quota. What a job has spent
             hours on is kept beyond it.

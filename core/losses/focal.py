@@ -325,11 +325,6 @@ class BinFocal(Loss):
 class CalFocalSample(BinFocal):
     """Focal loss with gamma = exp(lambda (p - A)), A the validation accuracy of p's bin.
 
-    Parameters
-    ----------
-    rule : CalFocalRule
-    n_bins, schedule : see `BinFocal`
-
     Notes
     -----
     Gamma is 1 where A is not known. No gradient flows through it; the paper does not say. The

@@ -50,8 +50,6 @@ def class_bins(predictions: Predictions, *, n_bins: int = N_BINS) -> ClassBins:
     ----------
     predictions : Predictions
         With full class scores; K is the number of columns, present in the labels or not.
-    n_bins : int
-        Number of bins.
 
     Notes
     -----
@@ -160,10 +158,6 @@ def redrawn_ece(
         With full class scores.
     sums : BinSums
         Those of `class_bins` for the same rows.
-    n_resamples : int
-        R.
-    rng : numpy Generator
-        Of the draws.
 
     Notes
     -----

@@ -189,8 +189,6 @@ def compared(
 
     Parameters
     ----------
-    predictions : Predictions
-        The rows.
     more : tuple of str
         Metrics of `core.metrics.paired.PAIRABLE` beside the usual ones.
     config : AuditConfig, optional
@@ -227,8 +225,6 @@ def compare(
 
     Parameters
     ----------
-    runs : sequence of Compared
-        Two or more.
     names : sequence of str
         What the runs are called, for the reason.
     reference : int

@@ -243,10 +243,6 @@ def outcomes_alike(
         Sorted rows with groups.
     cuts : (C + 1,) int64
         Ascending ranks from 0 to N.
-    n_resamples : int
-        R.
-    rng : numpy Generator
-        Of the draws.
 
     Notes
     -----
@@ -312,10 +308,6 @@ def resamples_of(
 
     Parameters
     ----------
-    ranked : SortedOutcomes
-        The sorted rows.
-    n_resamples : int
-        R.
     seed : int
         Same seed, same rows in any order: same draws.
     n_bins : int

@@ -67,8 +67,6 @@ def effective_rows(ranked: SortedOutcomes, cuts: Int) -> Float:
 
     Parameters
     ----------
-    ranked : SortedOutcomes
-        Sorted rows.
     cuts : (B + 1,) int64
         Ascending ranks.
 

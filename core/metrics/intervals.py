@@ -83,8 +83,6 @@ def wilson(
     ----------
     k, n : (...) arrays
         Successes and trials; NaN comes back where n is 0.
-    level : float
-        In (0, 1).
     df : float
         Degrees of freedom of Student's t in place of the normal quantile, where the variance was
         estimated from so few groups.
@@ -167,8 +165,6 @@ def basic(
         The error.
     draws : (R,) float64
         The error in resamples.
-    level : float
-        In (0, 1).
     centre : float
         What the draws are deviations from: the error of the sample itself, as the resampled
         cells see it.
@@ -256,8 +252,6 @@ def newcombe(area: float, positives: float, negatives: float, level: float) -> t
         In [0, 1].
     positives, negatives : float
         Rows of either outcome, at least one each.
-    level : float
-        In (0, 1).
 
     Notes
     -----
@@ -299,10 +293,6 @@ def drawn_rows(rows: Int, n_resamples: int, rng: np.random.Generator) -> Drawn:
     ----------
     rows : (C,) int64
         Rows of each category.
-    n_resamples : int
-        R.
-    rng : numpy Generator
-        Of the draws.
 
     Notes
     -----
@@ -388,10 +378,6 @@ class Resamples:
 
         Parameters
         ----------
-        ranked : Ranked
-            The sorted rows.
-        n_resamples : int
-            R.
         seed : int
             Same seed, same rows in any order: same draws.
         n_bins : int

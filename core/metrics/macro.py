@@ -48,8 +48,6 @@ def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
     ----------
     labels : sequence of TargetAudit
         At least one; all with the same metrics.
-    level : float
-        Level of their intervals.
 
     Returns
     -------

@@ -30,8 +30,6 @@ def notices(predictions: Predictions, *, nll_clip: float | None = None) -> tuple
 
     Parameters
     ----------
-    predictions : Predictions
-        Any task.
     nll_clip : float, optional
         When given, zero probabilities do not make the NLL infinite.
 

@@ -100,8 +100,6 @@ def draws(
         Of `PAIRABLE`; those that the scores cannot support are left out.
     n_resamples : int
         R; when N K exceeds five million, classwise ECE takes the first 200 of them.
-    seed : int
-        Of the resamples.
     n_bins : int
         Of the binned errors.
 
@@ -184,8 +182,6 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
     ----------
     run, reference : MetricDraws
         The same metric on the same number of rows, drawn with the same seed.
-    level : float
-        In (0, 1).
 
     Returns
     -------

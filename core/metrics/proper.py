@@ -84,10 +84,6 @@ def upper_end(losses: Losses, extents: SamplingDesign, level: float) -> float:
     ----------
     losses : Losses
         The loss of each row, taken apart.
-    extents : SamplingDesign
-        Groups and weights of the rows.
-    level : float
-        Of the two-sided interval.
 
     Returns
     -------

@@ -39,8 +39,6 @@ def smece(ranked: SortedOutcomes, *, method: str = "exact") -> float:
 
     Parameters
     ----------
-    ranked : SortedOutcomes
-        N rows.
     method : str
         ``exact``: the kernel integral at the smallest bandwidth s with smECE_s <= s.
         ``relplot``: the released version: a coarser grid that halves the weight of confidences

@@ -87,8 +87,6 @@ def prepare(
 
     Parameters
     ----------
-    predictions : Predictions
-        Any task.
     target : int or None
         None: the answers given. A number: the probability of that class or label against its
         occurrence. `predictions.default_target` is what the audit of a file speaks of.
@@ -174,14 +172,10 @@ def diagram(
 
     Parameters
     ----------
-    prepared : PreparedTarget
-        From `prepare`.
     n_bins : int
         5 to 50, or the number `prepare` was given.
     rule : BinRule
         Equal width or equal mass.
-    level : float
-        Of all intervals.
     zone : Zone, optional
         What is too little to matter; the product's defaults when left out.
 
@@ -250,13 +244,6 @@ def _shared(own: tuple[Null, Int], other: tuple[Null, Int], zone: Zone | None) -
 
 def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
     """Compute every metric the scores support, each with its interval.
-
-    Parameters
-    ----------
-    predictions : Predictions
-        One split, any task.
-    config : AuditConfig, optional
-        Settings; the product's defaults when left out.
 
     Returns
     -------

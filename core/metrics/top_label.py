@@ -119,8 +119,6 @@ def ece(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
 
     Parameters
     ----------
-    ranked : SortedOutcomes
-        N rows.
     n_bins : int
         Number of bins, (k/B, (k+1)/B].
 

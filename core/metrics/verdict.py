@@ -94,16 +94,8 @@ def verdict(
 
     Parameters
     ----------
-    gap : Gap
-        Signed gap with its interval.
-    bins : BinTable
-        The bins of the diagram.
     error : (Score, Floor)
         ECE over these bins and its noise floor.
-    test : NullTest
-        The joint test of "calibrated".
-    ends : tuple of MixedEnd
-        From `mixed_ends`.
     event : str, optional
         Name of the class or label whose risk it is; without one the target is the answers given.
     grouped : bool
@@ -556,12 +548,8 @@ def costly_bin(bins: BinTable, p_values: Float, *, over: bool | None = None) -> 
 
     Parameters
     ----------
-    bins : BinTable
-        Bins of the diagram, B of them.
     p_values : (B,) float64
         Of each bin, corrected for all; read where the verdict has no side.
-    over : bool, optional
-        The side of the verdict.
     """
     gap = bins.confidence - bins.accuracy
     if over is None:

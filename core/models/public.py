@@ -36,7 +36,6 @@ def timm_model(name: str, channels: int, n_outputs: int, pretrained: bool = Fals
     ----------
     name : str
         As in `timm.list_models`; a tag, which names weights there, sets no more than the size.
-    channels, n_outputs : int
 
     Raises
     ------
@@ -202,7 +201,6 @@ class PreActivated(nn.Module):
 
     Parameters
     ----------
-    before, after, stride : int
     biased : bool
         As bmsookim's code: convolutions have biases, the second one has the stride, and shortcuts
         begin before the first norm. Otherwise as xternalz's: where channels change, both paths

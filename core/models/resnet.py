@@ -106,7 +106,6 @@ class Basic(nn.Module):
         Channels of the convolutions; `expansion` times as many go out.
     stride : int
         Of the first 3x3 convolution.
-    shortcut : callable
     """
 
     expansion: ClassVar = 1
@@ -187,7 +186,6 @@ def resnet(
     ----------
     channels, n_outputs : int
         C of the images, K of the logits.
-    block : type
     widths : sequence of int
         Of the stem, then of each stage; every stage after the first halves the map.
     depths : sequence of int

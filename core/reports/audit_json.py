@@ -35,16 +35,8 @@ def audit_json(
 
     Parameters
     ----------
-    file, digest : str
-        The file's name and digest.
-    splits : mapping of str to int
-        Rows of every split that the file holds.
-    split : str
-        The one that was audited.
     notices : sequence of Notice
         What the reader said; those of the audit follow, each once.
-    audit : Audit
-        The audit of `split`.
 
     Returns
     -------

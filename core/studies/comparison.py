@@ -158,8 +158,6 @@ def with_risks(
     ----------
     runs, rows : sequences of Compared and of Predictions
         What is compared, and what it was computed of.
-    comparison : Comparison
-        Of the runs.
     threshold : float
         The risk that net benefit acts from.
     """

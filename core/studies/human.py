@@ -99,8 +99,6 @@ def human_study(
     ----------
     sources : mapping of str to Predictions or StoredSplit
         The splits with votes: one to fit on, if there is another one, and the one that is shown.
-    split : str
-        Which is shown.
     config : AuditConfig, optional
         Of the audit, and of the temperatures' differences; the page's when left out.
 
@@ -146,8 +144,6 @@ def human_fits(
     ----------
     splits : mapping of str to Predictions
         With votes, all of them.
-    split : str
-        Which is judged.
     fit_on : str, optional
         Which is fitted on; by default the validation split or another one. Where there is none,
         or it holds the rows that are judged, a share of these is fitted on and the rest judged.

@@ -129,8 +129,6 @@ def check(
     ----------
     inside, outside : Predictions
         In-distribution rows, and a set that is told from them.
-    name : str
-        What the set is called.
     shifted : bool
         The set holds the in-distribution inputs, changed: that nothing changed is then a finding.
     parts : mapping of str to Predictions, optional

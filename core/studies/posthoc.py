@@ -221,12 +221,8 @@ def parts(
 
     Parameters
     ----------
-    splits : mapping of str to Predictions
-        What the file holds.
     fit_on : str
         A split, or `cut`: some rows of the test split, which then are not reported.
-    test : str
-        The split that is reported.
     share, seed : float, int
         As of `cut`.
 
@@ -381,10 +377,6 @@ def judge(
 
     Parameters
     ----------
-    rows : Predictions
-        The rows.
-    calibrator : Calibrator, PerLabel or None
-        Fitted.
     objective : str
         What the methods were fitted by: it is among the metrics.
     config : AuditConfig, optional
@@ -453,8 +445,6 @@ def evaluate_splits(
         As of `evaluate`.
     sources : mapping of str to Predictions or StoredSplit
         The splits that the choice names; what is stored is held against its digest.
-    choice : RowChoice
-        Which rows.
     """
     rows = chosen_parts(sources, choice)
     return evaluate(method, rows.fit, rows.test, objective, search, reported=reported)
@@ -531,16 +521,10 @@ def keep_calibrated(
 
     Parameters
     ----------
-    library : Library
-        Where to keep it.
-    name : str
-        What the user calls it.
     parent : str
         Id of the run that the scores are of.
     method_fit : Fit
         Fitted on the rows that `choice` names.
-    sources : mapping of str to Predictions or StoredSplit
-        Every split of the run.
     choice : RowChoice
         As of `evaluate_splits`.
 

@@ -79,8 +79,6 @@ def own_numbers(
 
     Parameters
     ----------
-    rows : Predictions or StoredSplit
-        The split that is reported.
     validation : Predictions or StoredSplit, or None
         The split that calibrators are fitted on.
     metric : str

@@ -117,8 +117,6 @@ def report_numbers(
 
     Parameters
     ----------
-    runs : sequence of ReportedRun
-        One or more.
     sections : sequence of str
         Those of HUMAN, POSTHOC, OOD, CLINICAL, COMPARE and CLASSES that are wanted; others cost
         nothing.

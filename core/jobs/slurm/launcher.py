@@ -19,12 +19,7 @@ from core.training.folder import JobFolder
 
 
 class SlurmLauncher:
-    """Submits jobs to the cluster of this machine, and follows them there.
-
-    Parameters
-    ----------
-    store : JobStore
-    """
+    """Submits jobs to the cluster of this machine, and follows them there."""
 
     cannot: ClassVar[Mapping[Promise, str]] = {
         Promise.ORDER: "The cluster decides the order. Priorities have no effect there.",

@@ -108,12 +108,7 @@ def _recorded(path: Path) -> Job | None:
 
 
 class NodeTable:
-    """The table of jobs as a node sees it: each job's own folder.
-
-    Parameters
-    ----------
-    home : Path
-    """
+    """The table of jobs as a node sees it: each job's own folder."""
 
     def __init__(self, home: Path) -> None:
         self.home = home

@@ -254,12 +254,8 @@ def flexible(
         Stated risks, N >= 1.
     y : (N,) bool
         Events.
-    level : float
-        Of the band.
     smoother : str
         A key of `SMOOTHERS`.
-    extents : SamplingDesign
-        Groups and weights of the rows.
 
     Notes
     -----
@@ -350,8 +346,6 @@ def cell_errors(cells: ClaimCells, rows: Int, shares: Float) -> dict[str, Float]
 
     Parameters
     ----------
-    cells : ClaimCells
-        C cells.
     rows : (R, C) or (C,) array
         Rows of each cell in each resample, each with the same total.
     shares : (R, C) float64

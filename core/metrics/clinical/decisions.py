@@ -192,8 +192,6 @@ def bands(
         Events.
     edges : sequence of float
         B + 1 ascending edges; the first 0, the last 1.
-    level : float
-        Of the intervals.
     extents : SamplingDesign
         Groups and weights; the rows of a band are divided by its design effect then.
     looks : int
@@ -291,8 +289,6 @@ def classified(
         Events.
     threshold : float
         In [0, 1].
-    level : float
-        Of the intervals.
     prevalence : float, optional
         In (0, 1): give the predictive values for it instead of for these rows. They assume that
         only the prevalence differs; their interval spans Wilson's corners of sensitivity and

@@ -30,8 +30,6 @@ def curve_estimates(
     ----------
     prepared : PreparedTarget
         A positive class or a label.
-    level : float
-        Of the intervals.
     smoother : str
         A key of `SMOOTHERS`.
 

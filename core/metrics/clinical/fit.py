@@ -338,8 +338,6 @@ def _by_residuals(ranked: SortedOutcomes, share: Float, level: float) -> float:
         Rows that are not grouped.
     share : (D,) float64
         Fitted share of each claim.
-    level : float
-        Of the interval.
     """
     rarer = effective_rarer(ranked)
     if rarer < FEWEST_EVENTS:

@@ -163,8 +163,6 @@ def subgroups(
         Stated risks.
     y : (N,) bool
         Events.
-    groups : Grouping
-        From `grouping`.
     level, n_resamples :
         Of the intervals, and of the draws behind those of ECE.
     extents : SamplingDesign

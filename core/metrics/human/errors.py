@@ -136,10 +136,6 @@ def ece_floor(
         Confidence minus agreement.
     index : (N,) int64
         Bin of each row.
-    extents : SamplingDesign
-        Groups and weights of the rows.
-    n_resamples : int
-        R.
     rng : Generator
         Where signs are drawn from.
 
@@ -382,8 +378,6 @@ def knowing(votes: Float, log_p: Float, weights: Float, seed: int) -> Knowing:
         Logarithms of the model's probabilities.
     weights : (N,) float64
         How many rows each stands for.
-    seed : int
-        Same seed, same draws.
 
     Notes
     -----

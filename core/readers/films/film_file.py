@@ -130,7 +130,6 @@ def show(stored: Stored, display: Display) -> tuple[Pixels, Notice | None]:
     Parameters
     ----------
     stored : (H, W) of at most 16 bits
-    display : Display
 
     Returns
     -------

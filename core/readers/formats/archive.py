@@ -33,8 +33,6 @@ class Archive:
 
     Parameters
     ----------
-    source : FileBytes
-        The archive.
     most : int
         Members it may have.
 

@@ -169,12 +169,6 @@ def read_source(
 
     Parameters
     ----------
-    source : FileBytes or Shards
-        The scores.
-    labels : FileBytes or None
-        A file of labels.
-    options : ReadOptions
-        The user's choices.
     tables : mapping of str to FileBytes, optional
         By ``group`` and ``weight``: a table, of which the option of that name names a column.
 

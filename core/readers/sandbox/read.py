@@ -128,12 +128,8 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
     tables : mapping of str to Table, optional
         By ``group`` and ``weight``: tables that say which rows belong together, and what they
         count as; the option of that name names their column.
-    options : ReadOptions, optional
-        The user's choices.
     timeout_s : float
         Seconds until the child is ended.
-    cancel : threading.Event, optional
-        Ends the child when set.
     memory_bytes : int, optional
         Address space of the child; by default sized to the files.
     in_place : bool
