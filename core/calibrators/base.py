@@ -238,11 +238,7 @@ class Calibrator(ABC):
         """Set the stored parameters from checked rows; every mean over them is by weight."""
 
     def _fit_by_group(
-        self,
-        logits: npt.NDArray[np.floating],
-        labels: Int,
-        weights: Float | None,
-        groups: Int,
+        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None, groups: Int
     ) -> FitDetails:
         """Fit where rows belong together; only what holds rows out needs to know."""
         del groups

@@ -324,12 +324,7 @@ def simplex_refine(
         origin,
         method="Nelder-Mead",
         bounds=[gammas, logs],
-        options={
-            "initial_simplex": simplex,
-            "maxfev": POLISH_STEPS,
-            "xatol": 1e-7,
-            "fatol": 1e-12,
-        },
+        options={"initial_simplex": simplex, "maxfev": POLISH_STEPS, "xatol": 1e-7, "fatol": 1e-12},
     )
     gamma, log_t = (float(x) for x in optimum.x)
     temperature = float(np.clip(np.exp(log_t), *bounds[1]))  # rounding may leave the range

@@ -290,8 +290,7 @@ class Ensemble(Calibrator):
     stored = {"temperature": 0, "weights": 1}  # noqa: RUF012 (typed in the base class)
     choices = {"objective": ("nll", "brier")}  # noqa: RUF012 (typed in the base class)
     words = Words(
-        "Ensemble",
-        "A mixture of the scaled scores, the scores as read, and equal shares.",
+        "Ensemble", "A mixture of the scaled scores, the scores as read, and equal shares."
     )
     marks = {"temperature": "T"}  # noqa: RUF012 (typed in the base class)
     program = ENSEMBLE

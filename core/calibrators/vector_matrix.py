@@ -164,11 +164,7 @@ class Matrix(Calibrator):
         return self._fit_by_group(logits, labels, weights, np.arange(labels.size))
 
     def _fit_by_group(
-        self,
-        logits: npt.NDArray[np.floating],
-        labels: Int,
-        weights: Float | None,
-        groups: Int,
+        self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None, groups: Int
     ) -> FitDetails:
         x = self._features(logits)
         rows = _LinearRows(x, labels, weights)

@@ -38,16 +38,7 @@ from core.library.manifest import (
     role_of,
     split_file,
 )
-from core.predictions import (
-    Dates,
-    Groups,
-    Members,
-    Predictions,
-    ScoreKind,
-    Task,
-    Votes,
-    Weights,
-)
+from core.predictions import Dates, Groups, Members, Predictions, ScoreKind, Task, Votes, Weights
 from core.readers.weights.named_tensors import TensorInfo, named, write_safetensors
 
 MANIFEST = "manifest.json"
@@ -88,10 +79,7 @@ def native(predictions: Predictions) -> Predictions:
 
 
 def write_run(
-    root: Path,
-    manifest: Manifest,
-    splits: Mapping[str, Predictions],
-    tables: Tables = NO_TABLES,
+    root: Path, manifest: Manifest, splits: Mapping[str, Predictions], tables: Tables = NO_TABLES
 ) -> None:
     """Write a run's folder below `root`; it appears whole or not at all.
 

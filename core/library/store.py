@@ -458,11 +458,7 @@ class Library:
         return run
 
     def _share(
-        self,
-        run_id: str,
-        act: Act,
-        change: Callable[[set[str]], set[str]],
-        person: str,
+        self, run_id: str, act: Act, change: Callable[[set[str]], set[str]], person: str
     ) -> None:
         sharing.checked(person)
         run = self._own(run_id, act, person)

@@ -28,10 +28,7 @@ class OtherClasses(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: FunctionCtx,
-        logits: Tensor,
-        targets: Tensor,
-        with_below: bool,
+        ctx: FunctionCtx, logits: Tensor, targets: Tensor, with_below: bool
     ) -> tuple[Tensor, ...]:
         """Return the first two, or all three."""
         if targets.shape != logits.shape[:1]:  # the compiled loops would write out of bounds

@@ -121,10 +121,7 @@ def build(
 
 
 def _bins(settings: Settings) -> dict[str, Any]:  # Any: keyword arguments of two types
-    return {
-        "n_bins": settings["n_bins"],
-        "schedule": UpdateSchedule.of(settings["update_every"]),
-    }
+    return {"n_bins": settings["n_bins"], "schedule": UpdateSchedule.of(settings["update_every"])}
 
 
 def _adafocal(settings: Settings) -> Callable[..., Loss]:

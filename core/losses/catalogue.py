@@ -353,7 +353,7 @@ LOSSES: Final[dict[str, LossEntry]] = {
         parameters={
             "gamma": _number(
                 "γ", "0 is cross-entropy. A larger γ makes the model more confident.", 2.0, 0, 20
-            ),
+            )
         },
     ),
     "calfocal_1": LossEntry(

@@ -360,8 +360,7 @@ def densenet_small(channels: int, n_outputs: int) -> nn.Sequential:
     """
     before = 2 * SMALL_GROWTH
     stem = OrderedDict[str, nn.Module](
-        conv1=convolution(channels, before, 3, stride=2),
-        pool1=nn.MaxPool2d(2),
+        conv1=convolution(channels, before, 3, stride=2), pool1=nn.MaxPool2d(2)
     )
     return _dense_net(stem, before, SMALL_GROWTH, SMALL_DEPTHS, n_outputs)
 

@@ -11,14 +11,7 @@ from core.predictions import Task
 from core.readers.predictions.result import ReadResult
 from core.reports import html, sections
 from core.reports.document import Document, Edition, document_markdown
-from core.reports.report_json import (
-    CERTIFICATE,
-    DIGEST,
-    Json,
-    canonical,
-    report_json,
-    software,
-)
+from core.reports.report_json import CERTIFICATE, DIGEST, Json, canonical, report_json, software
 from core.screens.kit.words import speaking_of
 from core.screens.xray.words import ClinicSource
 from core.studies.report import CLINICAL, COMPARE, HUMAN, ReportedRun, report_numbers

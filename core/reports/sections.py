@@ -251,10 +251,7 @@ def _verdict(views: RunViews) -> Iterator[Section]:
         sentence=_beside_votes(views, _of_all_labels(views, words.sentence)),
         numbers=words.numbers,
         icons=words.icons,
-        paragraphs=(
-            f"{limits.title}: {limits.text}",
-            f"{helps.title}{judged_by}: {helps.text}",
-        ),
+        paragraphs=(f"{limits.title}: {limits.text}", f"{helps.title}{judged_by}: {helps.text}"),
         caption=words.caption.removeprefix(SAME_NUMBERS),
     )
 

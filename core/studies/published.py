@@ -8,14 +8,7 @@ from core.errors import Refused
 from core.metrics import suite
 from core.metrics.records import Score
 from core.predictions import Predictions, Task
-from core.published import (
-    Definition,
-    Protocol,
-    PublishedNumber,
-    definition,
-    protocol,
-    published,
-)
+from core.published import Definition, Protocol, PublishedNumber, definition, protocol, published
 from core.studies import posthoc
 from core.studies.reliability import Source, loaded
 
@@ -70,10 +63,7 @@ def protocol_of(paper: str, method: str, objective: str) -> Protocol:
 
 
 def own_numbers(
-    rows: Source,
-    validation: Source | None,
-    metric: str,
-    fitted: Sequence[tuple[str, Protocol]],
+    rows: Source, validation: Source | None, metric: str, fitted: Sequence[tuple[str, Protocol]]
 ) -> OwnNumbers:
     """Return a metric of a run by the papers' definition, with intervals.
 

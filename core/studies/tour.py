@@ -70,13 +70,7 @@ def _groups(rows: Predictions, edges: Sequence[float]) -> list[Claimed]:
     cuts = np.searchsorted(ranked.confidence, [0.0, *edges, np.inf], side="left")
     parts = sums(ranked, cuts)
     return [
-        Claimed(
-            n=int(n),
-            low=low,
-            high=high,
-            says=float(says / n),
-            right=float(hits / n),
-        )
+        Claimed(n=int(n), low=low, high=high, says=float(says / n), right=float(hits / n))
         for n, low, high, says, hits in zip(
             parts.count, (0.0, *edges), (*edges, 1.0), parts.confidence, parts.hits, strict=True
         )

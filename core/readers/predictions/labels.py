@@ -19,13 +19,7 @@ from core.readers.predictions.names import (
     meanings,
 )
 from core.readers.predictions.parts import listed, polarity, truths
-from core.readers.predictions.result import (
-    Question,
-    ReadChoice,
-    Uncertain,
-    classes_text,
-    undecided,
-)
+from core.readers.predictions.result import Question, ReadChoice, Uncertain, classes_text, undecided
 
 RowName = Callable[[int], str]
 TRUTHS = {"true", "false", "yes", "no"}  # decisions: class 1 is what they affirm
