@@ -210,8 +210,9 @@ def _streamed(
     }
     notice = Notice(
         NoticeCode.IMAGENET_MOMENTS,
-        "Pictures are read as they are needed, and normalised with ImageNet's mean and standard "
-        "deviation instead of their own.",
+        "Pictures are scaled when they are read, JPEGs of six times the size or more from a "
+        "reduced one, and normalised with ImageNet's mean and standard deviation instead of their "
+        "own.",
     )
     files = "\0".join(f"{picture.name}\0{picture.size_bytes}" for picture in pictures)
     return assembled(

@@ -266,6 +266,7 @@ def environment(device: "torch.device", n_devices: int | None = None) -> Json:
         "torch": torch.__version__,
         **({"lightning_fabric": version("lightning-fabric")} if trained else {}),
         "numpy": np.__version__,
+        "pillow": version("pillow"),
         "platform": sys.platform,
         "device": device.type,
         "device_name": torch.cuda.get_device_name(device) if cuda else platform.machine(),

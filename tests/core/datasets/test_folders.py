@@ -316,7 +316,9 @@ def spoil_all(root: Path) -> None:
             spoil(file)
 
 
-def test_streamed_pictures_are_decoded_once_before_they_are_read(streamed, home: Path) -> None:
+def test_streamed_pictures_are_decoded_once_before_they_are_read(
+    streamed, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root, _ = streamed
     direct = by_name(opened(root, size=(24, 32)))
     assert not home.exists()
@@ -329,7 +331,10 @@ def test_streamed_pictures_are_decoded_once_before_they_are_read(streamed, home:
         again = by_name(data)
         assert sorted(again) == sorted(direct)
         assert all(np.array_equal(again[name][0], direct[name][0]) for name in direct)
-    for other in (opened(root, size=(24, 40), kept=True), opened(root)):
+    others = [opened(root, size=(24, 40), kept=True), opened(root)]
+    monkeypatch.setattr(stream, "REDUCED", 2)  # pictures would be decoded in another way
+    others.append(opened(root, size=(24, 32)))
+    for other in others:
         with pytest.raises(Refused, match="not a readable picture"):
             all_images(other.train)
 
@@ -343,6 +348,8 @@ def test_only_rows_that_epochs_read_are_kept(streamed) -> None:
     assert data.train.kept is not None
     there = np.flatnonzero(data.train.kept.there())
     np.testing.assert_array_equal(there, np.sort(data.split.rows["train"][chosen]))
+    spoil_all(root)
+    assert data.train.keep(chosen) == 3  # another process was first: nothing is decoded again
 
 
 def test_a_changed_picture_is_decoded_again_and_the_old_copies_go(streamed, home: Path) -> None:
