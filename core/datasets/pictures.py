@@ -143,8 +143,8 @@ def decode(root: Path, name: str, size: Size | None = None, scaling: Scaling = S
             if size is None:
                 picture = _without_palette(source)
             else:
-                lies = turn is not None and held > 4  # its height is stored as its width
-                picture = scaling.apply(source, size[::-1] if lies else size)
+                sideways = turn is not None and held > 4  # its height is stored as its width
+                picture = scaling.apply(source, size[::-1] if sideways else size)
             upright = picture if turn is None else picture.transpose(turn)
             return np.asarray(upright.convert("RGB")).transpose(2, 0, 1)
     except _HUGE as error:

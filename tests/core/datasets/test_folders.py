@@ -418,20 +418,20 @@ def test_making_goes_on_after_a_kill(streamed, home: Path, monkeypatch) -> None:
     assert_holds(prepared(root), pixels)
 
 
-def test_progress_of_preparing_is_told(streamed, monkeypatch) -> None:
+def test_progress_of_preparing_is_reported(streamed, monkeypatch) -> None:
     root, _ = streamed
     monkeypatch.setattr(stream, "GROUP", 6)
-    told: list[tuple[float, str]] = []
-    on_progress(lambda share, words: told.append((share, words)))
+    reports: list[tuple[float, str]] = []
+    on_progress(lambda share, words: reports.append((share, words)))
     try:
         prepared(root)
-        assert [words for _, words in told] == ["Preparing 36 pictures"] * len(told)
-        shares = [share for share, _ in told]
+        assert [words for _, words in reports] == ["Preparing 36 pictures"] * len(reports)
+        shares = [share for share, _ in reports]
         assert shares == sorted(shares)
         assert (shares[0], shares[-1], len(shares)) == (0.0, 1.0, 8)  # of 27, 3 and 6 rows
-        told.clear()
+        reports.clear()
         prepared(root)
-        assert told == []
+        assert reports == []
     finally:
         on_progress(None)
 
