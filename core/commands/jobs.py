@@ -163,7 +163,7 @@ def waited(jobs: "LocalJobs", job: "Job") -> "Job":
     LostWorker
         It was cancelled, or its end is not known.
     """
-    from core.jobs.log import Follower
+    from core.jobs.failures import Follower
 
     print(f"job {job.id}", file=sys.stderr)
     if jobs.paused:

@@ -64,7 +64,7 @@ def _samples(arguments: argparse.Namespace) -> int:
             print(f"{name}: studied")
         return 0
     from core.inference import film_samples
-    from core.inference.film_examples import MODELS
+    from core.inference.film_model import MODELS
     from core.training.samples import BUILT, build
 
     outcomes = build(

@@ -19,7 +19,7 @@ from core.calibrators.stored import Fittable, make
 from core.configs import AuditConfig
 from core.disk import writing
 from core.inference.evaluate import BatchPreprocessor, prepared_scores
-from core.inference.film_examples import ANSWERS, EXAMPLES, MODELS, example, film_model
+from core.inference.film_model import ANSWERS, EXAMPLES, MODELS, example, film_model
 from core.inference.films import film_saliency
 from core.inference.job import CPU, kept_model
 from core.library import RunSource, summarise

@@ -22,7 +22,7 @@ from core.inference.config import PICTURES, WEIGHTS, EvaluationConfig, config_of
 from core.jobs import failures, processes
 from core.jobs.audit import AUDIT, AuditSpec, spec_of
 from core.jobs.devices import CPU, UNSEEN, fit, slots
-from core.jobs.log import tail
+from core.jobs.failures import tail
 from core.jobs.processes import start_what_can
 from core.jobs.records import (
     LATE_S,

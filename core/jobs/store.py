@@ -23,7 +23,7 @@ from core import codec, sqlite
 from core.disk import make_private, open_file, parse_json, replace_text, writing
 from core.errors import LibraryError, UsageError
 from core.jobs.devices import UNSEEN, fit
-from core.jobs.log import NAME as LOG
+from core.jobs.failures import NAME as LOG
 from core.jobs.records import BEAT, LOCAL, SLURM, Failure, Job, JobState
 from core.process_identity import ProcessIdentity
 

@@ -23,7 +23,7 @@ from core.disk import read_json
 from core.errors import AuditError, lacking
 from core.jobs import failures, processes
 from core.jobs.devices import environment, slots
-from core.jobs.log import Log
+from core.jobs.failures import Log
 from core.jobs.processes import ROOT, start_what_can
 from core.jobs.records import BEAT_S, Failure, Job, JobState, Json, beat
 from core.jobs.store import JobStore

@@ -19,8 +19,13 @@ from core.errors import UsageError
 from core.metrics import METRICS, estimates, macro
 from core.metrics.classwise import AnswersOfRows, ClassSums, answer_sums, class_bins, class_sums
 from core.metrics.clinical.curve import ERRORS
-from core.metrics.clinical.estimates import SCORES, clinical_scores, curve_estimates
-from core.metrics.estimates import Estimate, PreparedTarget
+from core.metrics.estimates import (
+    SCORES,
+    Estimate,
+    PreparedTarget,
+    clinical_scores,
+    curve_estimates,
+)
 from core.metrics.group_resamples import resamples_of
 from core.metrics.grouped import summary_of, weight_summary
 from core.metrics.intervals import exact_interval

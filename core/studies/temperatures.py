@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.arrays import Float, Int, log_softmax
-from core.calibrators import landscape as maps
+from core.calibrators import search as maps
 from core.calibrators.focal_map import binary_focal_map, log_focal_map
 from core.calibrators.margins import LogitMargins
 from core.calibrators.temperature import Temperature, best_temperature
@@ -70,7 +70,7 @@ def temperature_map(rows: PosthocRows, objective: str, label: int = 0) -> Temper
     rows : PosthocRows
         Of those that are fitted on.
     objective : str
-        As of `core.calibrators.landscape.landscape`.
+        As of `core.calibrators.search.landscape`.
     label : int
         Of many labels, the one that is shown.
 

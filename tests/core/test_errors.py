@@ -15,7 +15,7 @@ from core.__main__ import main
 from core.commands import shared
 from core.disk import open_file
 from core.errors import LostWorker, Notice, Refused, UsageError, about, lacking, sentence
-from core.jobs.log import NAME, Follower, tail
+from core.jobs.failures import NAME, Follower, tail
 from core.readers.predictions.result import undecided
 
 

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from core.inference.film_examples import EXAMPLES, HELD_OUT
+from core.inference.film_model import EXAMPLES, HELD_OUT
 from core.screens.xray.film import COLUMNS
 from core.xray import phantom
 from tests.e2e.accessibility import check_axe

@@ -10,8 +10,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from core.inference.film_examples import MODELS
-from core.inference.film_model import FilmModel
+from core.inference.film_model import MODELS, FilmModel
 from core.inference.preprocessing import Preprocessing
 from core.library import SAMPLES, Library
 from core.reports.html import sheet_html

@@ -16,8 +16,7 @@ from core import codec
 from core.errors import Refused
 from core.inference.client import shared
 from core.inference.config import WEIGHTS, EvaluationConfig, WeightsSource
-from core.inference.film_examples import EXAMPLES, HELD_OUT
-from core.inference.film_model import FilmModel
+from core.inference.film_model import EXAMPLES, HELD_OUT, FilmModel
 from core.inference.preprocessing import Preprocessing
 from core.jobs.records import JobState
 from core.models.build import build

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Float
-from core.calibrators.landscape import GAMMAS, Landscape
+from core.calibrators.search import GAMMAS, Landscape
 from core.screens.kit.diagram import GROWTH, SMALLEST, share_axis
 from core.screens.kit.marks import speech
 from core.screens.kit.numbers import MINUS

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from core.arrays import Float
-from core.calibrators.landscape import Landscape
+from core.calibrators.search import Landscape
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import PAIRED
 from core.screens.kit import cards
@@ -299,7 +299,7 @@ def landscape_card(
     criterion : Landscape
         The criterion on its grid.
     line : (G,) float64
-        The best temperature for each of `core.calibrators.landscape.GAMMAS`.
+        The best temperature for each of `core.calibrators.search.GAMMAS`.
     rows : two ints
         How many rows it was computed on, and how many there are.
     named : NamedRun

@@ -11,7 +11,7 @@ from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from core.calibrators import CALIBRATORS
 from core.calibrators.focal_temperature import FocalTemperature
-from core.calibrators.landscape import GAMMAS
+from core.calibrators.search import GAMMAS
 from core.calibrators.stored import code, to_json
 from core.calibrators.temperature import Temperature
 from core.errors import Refused, sentence

@@ -19,7 +19,7 @@ import streamlit as st
 
 from core.codes import RefusalCode
 from core.errors import Notice, Refused, sentence
-from core.inference.film_examples import EXAMPLES, HELD_OUT, example
+from core.inference.film_model import EXAMPLES, HELD_OUT, example
 from core.readers.films.film import Film as ReadFilm
 from core.readers.sandbox import read as sandbox
 from core.readers.tables.columns import BoxList

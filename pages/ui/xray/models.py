@@ -12,8 +12,15 @@ import streamlit as st
 from core import codec
 from core.datasets.catalogue import data_entry
 from core.errors import AuditError, UsageError
-from core.inference.film_examples import MODELS, WEIGHTS, film_model
-from core.inference.film_model import SCALED, FilmModel, output_names, shown_to
+from core.inference.film_model import (
+    MODELS,
+    SCALED,
+    WEIGHTS,
+    FilmModel,
+    film_model,
+    output_names,
+    shown_to,
+)
 from core.inference.preprocessing import MOMENTS, Preprocessing, with_moments
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job

@@ -12,7 +12,7 @@ from core import defaults
 from core.arrays import Int
 from core.configs import AuditConfig
 from core.inference.client import Answer
-from core.inference.film_examples import stored_answer
+from core.inference.film_model import stored_answer
 from core.metrics.clinical.groups import Grouping, Subgroup
 from core.predictions import Predictions, Task
 from core.reports.html import PageView, sheet_html

@@ -11,7 +11,7 @@ from scipy import ndimage
 
 from core.arrays import Bool
 from core.inference.client import shared
-from core.inference.film_examples import HELD_OUT
+from core.inference.film_model import HELD_OUT
 from core.screens.kit.numbers import two
 from core.screens.xray import film as xray_film
 from core.screens.xray import saliency as words

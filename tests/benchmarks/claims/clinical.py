@@ -21,9 +21,9 @@ import numpy as np
 from core.arrays import Bool, Float, sigmoid
 from core.metrics import METRICS, suite
 from core.metrics.clinical.curve import ERRORS, curve_errors, flexible
-from core.metrics.clinical.estimates import clinical_scores, curve_estimates
 from core.metrics.clinical.fit import hosmer_lemeshow
 from core.metrics.clinical.groups import grouping
+from core.metrics.estimates import clinical_scores, curve_estimates
 from core.metrics.ranked import SortedOutcomes
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task
 from core.screens.xray.finding import badge, sentence

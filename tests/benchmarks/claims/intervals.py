@@ -14,7 +14,7 @@ import numpy as np
 from core.arrays import Float, sigmoid
 from core.metrics import METRICS, estimates, suite
 from core.metrics.binning import BinSums, bin_index, equal_width_edges
-from core.metrics.clinical.estimates import clinical_scores
+from core.metrics.estimates import clinical_scores
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Gap, Score
 from core.predictions import Outcomes, Predictions, ScoreKind, Task

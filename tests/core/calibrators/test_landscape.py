@@ -6,15 +6,15 @@ import pytest
 from core.arrays import log_softmax
 from core.calibrators.focal_map import log_focal_map
 from core.calibrators.focal_temperature import FocalTemperature
-from core.calibrators.landscape import (
+from core.calibrators.margins import OBJECTIVES, LogitMargins, objective_of
+from core.calibrators.search import (
     GAMMAS,
     TEMPERATURES,
     TRACE,
     landscape,
+    scan,
     temperature_curve,
 )
-from core.calibrators.margins import OBJECTIVES, LogitMargins, objective_of
-from core.calibrators.search import scan
 from core.calibrators.temperature import Temperature
 from core.errors import Refused, UsageError
 from tests.core.calibrators.cases import drawn, hard_runs

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from core.calibrators import CALIBRATORS, vector_matrix
-from core.calibrators.landscape import landscape, temperature_curve
 from core.calibrators.margins import OBJECTIVES, LogitMargins
 from core.calibrators.one_vs_rest import Beta
 from core.calibrators.per_label import PerLabel
-from core.calibrators.search import best_on_grid, scan
+from core.calibrators.search import best_on_grid, landscape, scan, temperature_curve
 from core.calibrators.spline import spline_map
 from core.calibrators.temperature import FINE_GRID, Temperature
 from core.configs import SEARCHES

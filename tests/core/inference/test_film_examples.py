@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core import codec
-from core.inference.film_examples import EXAMPLES, MODELS, example, film_model, stored_answer
+from core.inference.film_model import EXAMPLES, MODELS, example, film_model, stored_answer
 from core.inference.films import film_saliency
 from core.library import SAMPLES, open_library
 from core.library.files import read_manifest

@@ -16,8 +16,7 @@ import pytest
 
 from core import codec, process_identity
 from core.jobs import processes
-from core.jobs.failures import explain, lost, time_limit
-from core.jobs.log import LIMIT, Follower, Log, tail
+from core.jobs.failures import LIMIT, Follower, Log, explain, lost, tail, time_limit
 from core.jobs.records import Failure, Job, JobState, silence, watched
 from core.jobs.store import JobStore
 from tests.core.jobs.conftest import config, ended, let, told, until

@@ -11,7 +11,7 @@ from core.configs import AuditConfig
 from core.errors import UsageError
 from core.metrics import clinical, suite
 from core.metrics.clinical.curve import ClaimCells, Loess, Lowess, cell_errors, curve_errors
-from core.metrics.clinical.estimates import curve_estimates
+from core.metrics.estimates import curve_estimates
 from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from tests.reference import slow_metrics

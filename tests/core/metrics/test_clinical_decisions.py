@@ -15,9 +15,9 @@ from statsmodels.stats.proportion import proportion_confint
 from core.errors import UsageError
 from core.metrics import clinical, suite
 from core.metrics.clinical.curve import curve_errors
-from core.metrics.clinical.estimates import clinical_scores
 from core.metrics.clinical.fit import brier_skill, spiegelhalter_z
 from core.metrics.design_effect import design_effect
+from core.metrics.estimates import clinical_scores
 from core.metrics.intervals import exact_interval
 from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes, Predictions, SamplingDesign, ScoreKind, Task

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.calibrators.landscape import landscape
+from core.calibrators.search import landscape
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
 from core.metrics.suite import audit
