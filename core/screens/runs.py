@@ -26,46 +26,24 @@ NO_VERDICT: Final = "–"
 
 @dataclass(frozen=True, kw_only=True)
 class RunsWords:
-    """What the first screen says.
+    """What the first screen says."""
 
-    Attributes
-    ----------
-    headline : str
-        Over the drop zone.
-    heads : mapping
-        Of the table's columns, in their order, by the name of a column of `RunTable`; a column
-        without one is left out.
-    helps : mapping
-        What a column shows, where its head does not say it.
-    caption : str
-        Below the table, behind the number of runs.
-    tasks : mapping
-        Kinds of answers, by task; "" for a history of gammas, ``{n}`` the number of classes.
-    labels : str
-        What a run of many labels answers with.
-    verdicts : mapping
-        A verdict with its tone; ``{by}`` is the gap in points.
-    alone : mapping
-        As `verdicts`, where no head of a column says what they are of.
-    by_label, by_label_alone : str
-        Instead of a verdict, where each label has its own.
-    labels_off : str
-        How many labels are off, where that is known; ``{off}``, ``{n}``.
-    rows, line : str
-        What a draft holds, and its numbers; ``{n}``, ``{accuracy}``, ``{ece}``, ``{interval}``.
-    """
-
-    headline: str
+    headline: str  # over the drop zone
+    # Of the table's columns, in their order, by the name of a column of `RunTable`; a column
+    # without one is left out.
     heads: Mapping[str, str]
-    helps: Mapping[str, str]
-    caption: str
+    helps: Mapping[str, str]  # what a column shows, where its head does not say it
+    caption: str  # below the table, behind the number of runs
+    # Kinds of answers, by task; "" for a history of gammas, ``{n}`` the number of classes.
     tasks: Mapping[str, str]
-    labels: str
-    verdicts: Mapping[str, Spoken]
-    alone: Mapping[str, Spoken]
+    labels: str  # what a run of many labels answers with
+    verdicts: Mapping[str, Spoken]  # a verdict with its tone; ``{by}`` is the gap in points
+    alone: Mapping[str, Spoken]  # as `verdicts`, where no head of a column says what they are of
+    # Instead of a verdict, where each label has its own.
     by_label: str
     by_label_alone: str
-    labels_off: str
+    labels_off: str  # how many labels are off, where that is known; ``{off}``, ``{n}``
+    # What a draft holds, and its numbers; ``{n}``, ``{accuracy}``, ``{ece}``, ``{interval}``.
     rows: str
     line: str
 

@@ -62,44 +62,27 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class Computation(Generic[Result]):
-    """One thing to compute.
+    """One thing to compute."""
 
-    Attributes
-    ----------
-    function : callable
-        Of a module: what computes it, here or in a process of its own.
-    key : tuple of hashable
-        What the result depends on beside the function, the ids of runs and drafts among them.
-    words : str
-        What is computed, safe in Markdown.
-    arguments : callable
-        Returns what the function is called with, as `in_process` takes it.
-    draft : bool
-        It belongs to this session only.
-    heavy : bool
-        To compute it here would keep a page waiting: a process of its own does it.
-    large : bool
-        The result is as large as a file: that of the library goes when nobody is there.
-    slot : str
-        Of its task; to begin another step of a slot stops the one that runs.
-    most : int
-        Results of the function that are kept of the library.
-    drafts : int, optional
-        Those that are kept of drafts, else as of `results`.
-    stored : callable
-        Returns what is kept beside the run, or None.
-    """
-
+    # Of a module: what computes it, here or in a process of its own.
     function: Callable[..., Result]
+    # What the result depends on beside the function, the ids of runs and drafts among them.
     key: tuple[Hashable, ...]
-    words: str = field(compare=False)
+    words: str = field(compare=False)  # what is computed, safe in Markdown
+    # Returns what the function is called with, as `in_process` takes it.
     arguments: Callable[[], tuple[object, ...]] = field(compare=False)
-    draft: bool = field(compare=False)
+    draft: bool = field(compare=False)  # it belongs to this session only
+    # To compute it here would keep a page waiting: a process of its own does it.
     heavy: bool = field(default=True, compare=False)
+    # The result is as large as a file: that of the library goes when nobody is there.
     large: bool = field(default=False, compare=False)
+    # Of its task; to begin another step of a slot stops the one that runs.
     slot: str = field(default=SLOT, compare=False)
+    # Results of the function that are kept of the library.
     most: int = field(default=256, compare=False)
+    # Those that are kept of drafts, else as of `results`.
     drafts: int | None = field(default=None, compare=False)
+    # Returns what is kept beside the run, or None.
     stored: Callable[[], Result | None] = field(default=lambda: None, compare=False)
 
     @property

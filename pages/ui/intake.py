@@ -50,25 +50,13 @@ class RefusedFile:
 
 @dataclass(kw_only=True, eq=False)
 class FileReading(Generic[Answer]):
-    """A file that is read in a thread, with the means to wait for it and to stop it.
+    """A file that is read in a thread, with the means to wait for it and to stop it."""
 
-    Attributes
-    ----------
-    name : str
-        What the page calls it.
-    read : callable
-        A reader with its file: called with ``cancel`` in a thread, where it must not touch
-        Streamlit.
-    files : tuple of Path
-        Bytes in the session's folder that go with it.
-    once : bool
-        They go as soon as it was read or refused, whether anyone looks or not.
-    """
-
-    name: str
+    name: str  # what the page calls it
+    # A reader with its file: called with ``cancel`` in a thread, where it must not touch Streamlit.
     read: Callable[..., Answer]
-    files: tuple[Path, ...] = ()
-    once: bool = False
+    files: tuple[Path, ...] = ()  # bytes in the session's folder that go with it
+    once: bool = False  # they go as soon as it was read or refused, whether anyone looks or not
     cancel: Event = field(default_factory=Event)
     started: float = field(default_factory=time.monotonic)
     future: "Future[Answer]" = field(init=False)

@@ -155,30 +155,19 @@ class Filled:
 
 @dataclass(frozen=True, kw_only=True)
 class Dragged:
-    """What a slider moves, a value for each of its steps.
+    """What a slider moves, a value for each of its steps."""
 
-    Attributes
-    ----------
-    written, said : sequences of str
-        The value beside the slider's name, and what a screen reader says.
-    texts : mapping
-        By CSS selector: the text that stands first in that element.
-    markup : mapping
-        By CSS selector: the HTML within that element.
-    filled : mapping
-        By CSS selector: a picture of boxes.
-    figures : sequence of MovedFigure
-    ticks : sequence of int
-        The steps that wear a tick.
-    """
-
+    # The value beside the slider's name, and what a screen reader says.
     written: Sequence[str]
     said: Sequence[str]
+    # By CSS selector: the text that stands first in that element.
     texts: Mapping[str, Sequence[str]]
+    # By CSS selector: the HTML within that element.
     markup: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # By CSS selector: a picture of boxes.
     filled: Mapping[str, Filled] = field(default_factory=dict)
     figures: Sequence[MovedFigure] = ()
-    ticks: Sequence[int] = ()
+    ticks: Sequence[int] = ()  # the steps that wear a tick
 
 
 def columns(steps: Sequence[Mapping[str, Any]]) -> Columns:

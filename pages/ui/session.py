@@ -46,25 +46,16 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Draft:
-    """An upload that was read, and lives as long as its browser's sessions.
-
-    Attributes
-    ----------
-    files : tuple of Path
-        What it was read from, in the browser's folder.
-    again : callable or None
-        Shows how it was read, given the draft, so that it can be read another way.
-    recalled : bool
-        It was read as the user had chosen for such files before.
-    """
+    """An upload that was read, and lives as long as its browser's sessions."""
 
     id: str
     name: str
     file_name: str
     result: ReadResult
-    files: tuple[Path, ...] = ()
+    files: tuple[Path, ...] = ()  # what it was read from, in the browser's folder
+    # Shows how it was read, given the draft, so that it can be read another way.
     again: "Callable[[Draft], None] | None" = None
-    recalled: bool = False
+    recalled: bool = False  # it was read as the user had chosen for such files before
 
 
 @once
@@ -178,30 +169,17 @@ def remove_old() -> None:
 
 @dataclass(eq=False)
 class BrowserRoom:
-    """What the sessions of one browser share: a folder (mode 0700) and drafts.
+    """What the sessions of one browser share: a folder (mode 0700) and drafts."""
 
-    Attributes
-    ----------
-    secret : str
-        In the browser's cookie: who has it sees the drafts, if they are the same user.
-    user : str
-        Whose they are; the browser may be shared.
-    folder : Path
-    drafts : dict
-        By id.
-    n_sessions, n_moves : int
-        How many are there, and how often one came or went; a minute after the last one left the
-        folder goes.
-    keepers : dict
-        Which session keeps a draft in the library, by its id.
-    """
-
-    secret: str
-    user: str
+    secret: str  # in the browser's cookie: who has it sees the drafts, if they are the same user
+    user: str  # whose they are; the browser may be shared
     folder: Path
-    drafts: dict[str, Draft] = field(default_factory=dict)
+    drafts: dict[str, Draft] = field(default_factory=dict)  # by id
+    # How many are there, and how often one came or went; a minute after the last one left the
+    # folder goes.
     n_sessions: int = 0
     n_moves: int = 0
+    # Which session keeps a draft in the library, by its id.
     keepers: "dict[str, SessionResources]" = field(default_factory=dict)
 
 

@@ -38,21 +38,11 @@ Call = tuple[Callable[..., Result], tuple[object, ...]]  # a function of a modul
 
 @dataclass(eq=False)
 class Work(Generic[Result]):
-    """What runs elsewhere, or did; it ends with the session that started it.
+    """What runs elsewhere, or did; it ends with the session that started it."""
 
-    Attributes
-    ----------
-    cancel : Event
-        Ends it when set.
-    share : float or None
-        What part of it is done, where that is known; it may say so itself.
-    words : str
-        What it is doing, where it says so.
-    """
-
-    cancel: Event = field(default_factory=Event)
-    share: float | None = None
-    words: str = ""
+    cancel: Event = field(default_factory=Event)  # ends it when set
+    share: float | None = None  # what part of it is done, where that is known; it may say so itself
+    words: str = ""  # what it is doing, where it says so
     began: float = field(default_factory=time.monotonic)
     future: "Future[Result]" = field(default_factory=Future)
 
@@ -80,33 +70,17 @@ class Work(Generic[Result]):
 
 @dataclass(frozen=True, eq=False)
 class BackgroundTask(Generic[Result]):
-    """Long work that a page needs, and the one way to show how it stands.
+    """Long work that a page needs, and the one way to show how it stands."""
 
-    Attributes
-    ----------
-    slot : str
-        One task runs in a slot: to begin another stops it. Its buttons are named after it.
-    key : hashable
-        Equal for tasks of a slot that have the same result.
-    text : str
-        What is done, in Markdown.
-    start : callable
-        `in_process` or `in_thread` with what to call.
-    patient : bool
-        Another of the slot that is at work may go on; one that waits for its turn is taken back.
-    note : str
-        What else is said while it runs.
-    every_s : float
-        How often the page looks at it while it runs.
-    """
-
+    # One task runs in a slot: to begin another stops it. Its buttons are named after it.
     slot: str
-    key: Hashable
-    text: str
-    start: Callable[[], Work[Result]]
+    key: Hashable  # equal for tasks of a slot that have the same result
+    text: str  # what is done, in Markdown
+    start: Callable[[], Work[Result]]  # `in_process` or `in_thread` with what to call
+    # Another of the slot that is at work may go on; one that waits for its turn is taken back.
     patient: bool = False
-    note: str = ""
-    every_s: float = WATCH_S
+    note: str = ""  # what else is said while it runs
+    every_s: float = WATCH_S  # how often the page looks at it while it runs
 
     @property
     def work(self) -> Work[Result] | None:
@@ -248,18 +222,10 @@ def in_thread(
 
 @dataclass(frozen=True)
 class Shared(Generic[Result]):
-    """What sessions wait for together: equal keys are computed once at a time.
+    """What sessions wait for together: equal keys are computed once at a time."""
 
-    Attributes
-    ----------
-    key : hashable
-        Of the whole process.
-    keep : callable
-        Given the result before anybody hears of it.
-    """
-
-    key: Hashable
-    keep: Callable[[Result], None]
+    key: Hashable  # of the whole process
+    keep: Callable[[Result], None]  # given the result before anybody hears of it
 
 
 def in_process(

@@ -75,18 +75,10 @@ Claims = Mapping[str, Any]  # Any: whatever the provider says
 
 @dataclass(frozen=True)
 class Account:
-    """A user who is logged in.
+    """A user who is logged in."""
 
-    Attributes
-    ----------
-    user : str
-        As `user_id` names them.
-    visitor : Visitor or None
-        None for a user without a role, who sees nothing.
-    """
-
-    user: str
-    visitor: Visitor | None
+    user: str  # as `user_id` names them
+    visitor: Visitor | None  # none for a user without a role, who sees nothing
 
     @property
     def name(self) -> str:

@@ -44,29 +44,15 @@ class WeightsContents:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedWeights:
-    """Weights that can be evaluated.
-
-    Attributes
-    ----------
-    file : WeightsFile
-    looks_like : mapping
-        Networks by the key of the group, the likeliest first.
-    folder : Path
-        Holds a safetensors file for each group; goes with the session.
-    job : str
-        Id of the job whose weights they are, or empty.
-    spec : TrainConfig, EvaluationConfig or None
-        What that job did.
-    run : str
-        Id of the run that the job left, or empty.
-    """
+    """Weights that can be evaluated."""
 
     file: WeightsFile
+    # Networks by the key of the group, the likeliest first.
     looks_like: Mapping[str, tuple[NetworkCandidate, ...]]
-    folder: Path
-    job: str = ""
-    spec: Spec | None = None
-    run: str = ""
+    folder: Path  # holds a safetensors file for each group; goes with the session
+    job: str = ""  # id of the job whose weights they are, or empty
+    spec: Spec | None = None  # what that job did
+    run: str = ""  # id of the run that the job left, or empty
 
     def path(self, group: WeightGroup) -> Path:
         """Return the file with the tensors of a group."""

@@ -53,18 +53,12 @@ PLAIN_TERMS = GammaTerms("Round", "Group", "push", "in 100")
 
 @dataclass(frozen=True, eq=False)
 class HistoryGrid:
-    """A history as arrays of U updates and B bins; columns as in `BinHistory`, (U, B).
+    """A history as arrays of U updates and B bins; columns as in `BinHistory`, (U, B)."""
 
-    Attributes
-    ----------
-    epoch : (U,) int64, or float64 where gammas were updated within epochs
-        How many were trained, from 1 where the history counts from 0; 2.85 is late in the third.
-    update : (U,) int64
-        From 1 where the history has the first.
-    """
-
+    # (U,) int64, or float64 where gammas were updated within epochs; how many were trained, from 1
+    # where the history counts from 0; 2.85 is late in the third.
     epoch: Int | Float
-    update: Int
+    update: Int  # (U,) int64; from 1 where the history has the first
     kept: BinHistory
     lower: Float
     upper: Float

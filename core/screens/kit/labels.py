@@ -65,21 +65,11 @@ PLAIN_VERBS: Final[Verbs] = {
 
 @dataclass(frozen=True, kw_only=True)
 class LabelVerdict:
-    """What is said of one label among others.
+    """What is said of one label among others."""
 
-    Attributes
-    ----------
-    index : int
-        Which of the labels it is.
-    audit : TargetAudit
-        Of the label alone.
-    verdict : Verdict
-        Corrected for looking at all labels (Holm).
-    """
-
-    index: int
-    audit: TargetAudit
-    verdict: Verdict
+    index: int  # which of the labels it is
+    audit: TargetAudit  # of the label alone
+    verdict: Verdict  # corrected for looking at all labels (Holm)
 
     @property
     def code(self) -> VerdictCode:

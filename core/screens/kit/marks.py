@@ -21,21 +21,11 @@ PAIRS = tuple(first + second for first in LETTERS for second in LETTERS)  # once
 
 @dataclass(frozen=True)
 class RunMark:
-    """The badge of a run.
+    """The badge of a run."""
 
-    Attributes
-    ----------
-    letter : str
-        A, B, C in the order in which the runs are shown; two capitals from the 27th on.
-    colour : int
-        Position in a theme's `runs`; the one of its id, where no other run shown has it.
-    dash : str
-        Plotly's name of the line; its own among runs of one colour shown together.
-    """
-
-    letter: str
-    colour: int
-    dash: str
+    letter: str  # A, B, C in the order in which the runs are shown; two capitals from the 27th on
+    colour: int  # position in a theme's `runs`; the one of its id, where no other run shown has it
+    dash: str  # plotly's name of the line; its own among runs of one colour shown together
 
 
 def marks(ids: Sequence[str]) -> tuple[RunMark, ...]:

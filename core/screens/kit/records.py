@@ -112,58 +112,30 @@ class CellWords:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreRow:
-    """A row of a table of scores.
+    """A row of a table of scores."""
 
-    Attributes
-    ----------
-    name : str
-        What the row is of, with its badge where it is a run.
-    notes : tuple of str
-        Quiet lines under the name.
-    cells : tuple of CellWords
-        In the order of the heads after the first.
-    strong, ties : frozenset of int
-        Positions of cells that hold a difference beyond chance, and of those that hold zero.
-    shaded : bool
-        The row that others are measured by.
-    """
-
-    name: str
-    cells: tuple[CellWords, ...]
-    notes: tuple[str, ...] = ()
+    name: str  # what the row is of, with its badge where it is a run
+    cells: tuple[CellWords, ...]  # in the order of the heads after the first
+    notes: tuple[str, ...] = ()  # quiet lines under the name
     mark: RunMark | None = None
+    # Positions of cells that hold a difference beyond chance, and of those that hold zero.
     strong: frozenset[int] = frozenset()
     ties: frozenset[int] = frozenset()
-    shaded: bool = False
+    shaded: bool = False  # the row that others are measured by
 
 
 @dataclass(frozen=True, kw_only=True)
 class FigureCard:
-    """A figure with everything that must go with it.
+    """A figure with everything that must go with it."""
 
-    Attributes
-    ----------
-    key : str
-        Stable name, used for files and widget keys.
-    title, explanation : str
-        Page text over the figure.
-    draw : callable
-        Theme to figure.
-    alt : str
-        What the figure shows, in words and numbers.
-    table : Table
-        The numbers that were drawn.
-    caption : str
-        n, bins, split and digest.
-    """
-
-    key: str
+    key: str  # stable name, used for files and widget keys
+    # Page text over the figure.
     title: str
     explanation: str
-    draw: Draw
-    alt: str
-    table: Table
-    caption: str
+    draw: Draw  # theme to figure
+    alt: str  # what the figure shows, in words and numbers
+    table: Table  # the numbers that were drawn
+    caption: str  # n, bins, split and digest
 
     def figure(self, side: Side) -> "go.Figure":
         """Draw the figure for the light or the dark side."""
@@ -194,31 +166,17 @@ TIE = "tie"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A cell: what a file holds of it, and what a page says beside or in place of it.
+    """A cell: what a file holds of it, and what a page says beside or in place of it."""
 
-    Attributes
-    ----------
-    value : str, int, float, bool or None
-        Raw, fractions as fractions.
-    low, high : float or None
-        Its interval.
-    reason : str
-        Why there is no value, or no interval.
-    note : str
-        Quiet words behind the interval.
-    text : str or None
-        What a page writes in place of the value.
-    mark : Mark
-        "beyond" for what is beyond chance, "tie" for a difference whose interval holds zero, and
-        for what has no verdict.
-    """
-
-    value: Cell = None
+    value: Cell = None  # raw, fractions as fractions
+    # Its interval.
     low: float | None = None
     high: float | None = None
-    reason: str = ""
-    note: str = ""
-    text: str | None = None
+    reason: str = ""  # why there is no value, or no interval
+    note: str = ""  # quiet words behind the interval
+    text: str | None = None  # what a page writes in place of the value
+    # "beyond" for what is beyond chance, "tie" for a difference whose interval holds zero, and for
+    # what has no verdict.
     mark: Mark = ""
 
 
@@ -233,26 +191,16 @@ class PageColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class TableRow:
-    """A row of a table of estimates.
+    """A row of a table of estimates."""
 
-    Attributes
-    ----------
-    name : str
-        What the row is of, as the page calls it.
-    cells : mapping
-        By key; a raw value stands for an estimate without an interval.
-    notes, mark, shaded
-        As of `ScoreRow`.
-    in_file : bool
-        Whether a file holds the row.
-    """
-
-    name: str
+    name: str  # what the row is of, as the page calls it
+    # By key; a raw value stands for an estimate without an interval.
     cells: Mapping[str, Estimate | Cell]
+    # As of `ScoreRow`.
     notes: tuple[str, ...] = ()
     mark: RunMark | None = None
     shaded: bool = False
-    in_file: bool = True
+    in_file: bool = True  # whether a file holds the row
 
     def cell(self, key: str) -> Estimate:
         """Return the cell of a column; one that the row does not have is blank."""

@@ -37,35 +37,20 @@ TINTED = "Tinted: papers' numbers for the same data, network and loss, by entrop
 
 @dataclass(frozen=True, kw_only=True)
 class SetRow:
-    """One run beside one set.
+    """One run beside one set."""
 
-    Attributes
-    ----------
-    run, mark : str, RunMark
-        Its name and badge.
-    name : SetName
-        The set.
-    temperature : float or None
-        Of the run; None where none could be fitted.
-    as_read, after : mapping of str to Score
-        AUROC by score; those that cannot be had are missing.
-    printed : sequence of PublishedNumber
-        The papers' numbers for a corresponding run.
-    difference : Score or None
-        Paired difference from the open run on the same set, by the chosen score.
-    why : str
-        Why there is no difference.
-    """
-
+    # Its name and badge.
     run: str
     mark: RunMark
-    name: SetName
-    temperature: float | None
+    name: SetName  # the set
+    temperature: float | None  # of the run; None where none could be fitted
+    # AUROC by score; those that cannot be had are missing.
     as_read: Mapping[str, Score]
     after: Mapping[str, Score]
-    printed: Sequence[PublishedNumber] = ()
+    printed: Sequence[PublishedNumber] = ()  # the papers' numbers for a corresponding run
+    # Paired difference from the open run on the same set, by the chosen score.
     difference: Score | None = None
-    why: str = ""
+    why: str = ""  # why there is no difference
 
 
 def caption(lines: Sequence[SetRow]) -> str:
@@ -332,23 +317,12 @@ def shift_view(
 
 @dataclass(frozen=True, kw_only=True)
 class ValueGrid:
-    """Values of one quantity.
+    """Values of one quantity."""
 
-    Attributes
-    ----------
-    rows : sequence of str
-        Names of the corruptions, first at the top.
-    columns : sequence of int
-        Severities.
-    values : (R, C) float64
-        Fractions; NaN where there is no such part.
-    low, high : float
-        Where colours are darkest and brightest; high is below low where small is good.
-    """
-
-    rows: Sequence[str]
-    columns: Sequence[int]
-    values: Float
+    rows: Sequence[str]  # names of the corruptions, first at the top
+    columns: Sequence[int]  # severities
+    values: Float  # (R, C) float64; fractions; NaN where there is no such part
+    # Where colours are darkest and brightest; high is below low where small is good.
     low: float
     high: float
 

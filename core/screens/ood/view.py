@@ -147,34 +147,18 @@ def spot_words(spot: OperatingPoint) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Density:
-    """Scores of both sets in common bins.
+    """Scores of both sets in common bins."""
 
-    Attributes
-    ----------
-    edges : (B + 1,) float64
-        Ascending; the first and the last bin also hold what lies beyond them.
-    inside, outside : (B,) int64
-        Rows of each set in each bin; with weights float64, how many these stand for.
-    names : two str
-        What the sets are called.
-    axis : str
-        What the score is.
-    threshold : float
-        Above it rows are flagged.
-    log : bool
-        The axis is logarithmic.
-    colour : int
-        Of the set, in a theme's `runs`.
-    """
-
+    # (B + 1,) float64; ascending; the first and the last bin also hold what lies beyond them.
     edges: Float
+    # (B,) int64; rows of each set in each bin; with weights float64, how many these stand for.
     inside: RowCounts
     outside: RowCounts
-    names: tuple[str, str]
-    axis: str
-    threshold: float
-    log: bool
-    colour: int
+    names: tuple[str, str]  # what the sets are called
+    axis: str  # what the score is
+    threshold: float  # above it rows are flagged
+    log: bool  # the axis is logarithmic
+    colour: int  # of the set, in a theme's `runs`
 
 
 def density(shown: Density, theme: Theme) -> go.Figure:
@@ -308,51 +292,24 @@ EXTENT_COLUMNS = (
 
 @dataclass(frozen=True)
 class ShownCurve:
-    """One curve: which set, as judged by which run.
+    """One curve: which set, as judged by which run."""
 
-    Attributes
-    ----------
-    label : str
-        What tells it from the other curves.
-    mark : RunMark
-        Its colour and dash.
-    judged : ScoreSeparation
-        Its numbers.
-    """
-
-    label: str
-    mark: RunMark
-    judged: ScoreSeparation
+    label: str  # what tells it from the other curves
+    mark: RunMark  # its colour and dash
+    judged: ScoreSeparation  # its numbers
 
 
 @dataclass(frozen=True, kw_only=True)
 class AtThreshold:
-    """What is written and drawn at one threshold.
+    """What is written and drawn at one threshold."""
 
-    Attributes
-    ----------
-    alarms : float
-        Share of in-distribution rows that may be flagged.
-    tally : Counts
-        What the threshold does to either set.
-    sentence : Sentence
-        The first line of the page.
-    counts : ScoreTable
-        The tally as a table.
-    line : mapping
-        Of the layout of the figure of densities, by path.
-    spot : mapping
-        Of the ring on the ROC curve, by property.
-    written, said : str
-        The share of false alarms, and what a screen reader says of the threshold.
-    """
-
-    alarms: float
-    tally: Counts
-    sentence: Sentence
-    counts: ScoreTable
-    line: Mapping[str, Cell]
-    spot: Mapping[str, Cell | list[float]]
+    alarms: float  # share of in-distribution rows that may be flagged
+    tally: Counts  # what the threshold does to either set
+    sentence: Sentence  # the first line of the page
+    counts: ScoreTable  # the tally as a table
+    line: Mapping[str, Cell]  # of the layout of the figure of densities, by path
+    spot: Mapping[str, Cell | list[float]]  # of the ring on the ROC curve, by property
+    # The share of false alarms, and what a screen reader says of the threshold.
     written: str
     said: str
 

@@ -42,21 +42,11 @@ LABELS = {  # of each number, and its positive class
 
 @dataclass(frozen=True)
 class SetName:
-    """What a set is called.
+    """What a set is called."""
 
-    Attributes
-    ----------
-    label : str
-        Short, for curves and tables.
-    things : str
-        Its members in the plural, as they stand in a sentence in plain words.
-    shift : OutsideSet or None
-        What its name says it holds.
-    """
-
-    label: str
-    things: str
-    shift: OutsideSet | None = None
+    label: str  # short, for curves and tables
+    things: str  # its members in the plural, as they stand in a sentence in plain words
+    shift: OutsideSet | None = None  # what its name says it holds
 
     @property
     def shifted(self) -> bool:

@@ -395,24 +395,12 @@ def curves_card(
 
 @dataclass(frozen=True, kw_only=True)
 class AtStep:
-    """What is written and drawn at one temperature and γ.
+    """What is written and drawn at one temperature and γ."""
 
-    Attributes
-    ----------
-    written : str
-        The temperature or γ, and what it is: as trained, or fitted.
-    marked : bool
-        Whether it was fitted.
-    sentence : str
-        ECE, NLL, and what is stated and comes true on average.
-    dots : mapping
-        Of the figure's last trace, by property.
-    """
-
-    written: str
-    marked: bool
-    sentence: str
-    dots: Mapping[str, list[float]]
+    written: str  # the temperature or γ, and what it is: as trained, or fitted
+    marked: bool  # whether it was fitted
+    sentence: str  # ECE, NLL, and what is stated and comes true on average
+    dots: Mapping[str, list[float]]  # of the figure's last trace, by property
 
 
 def at_temperatures(walk: TemperatureWalk) -> list[AtStep]:

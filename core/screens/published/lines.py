@@ -190,30 +190,20 @@ def amount(number: PublishedNumber) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedWords:
-    """How one edition of the page speaks; the defaults are those of the full view.
+    """How one edition of the page speaks; the defaults are those of the full view."""
 
-    Attributes
-    ----------
-    metrics : mapping of str to str
-        What can be chosen, with its name; empty for all, by their own names.
-    measures : mapping of str to tuple of str
-        What stands before and behind an amount of a metric in a sentence.
-    posthoc : mapping of str to str
-        Heads of the columns, by calibrator; others are left out.
-    details : bool
-        Whether temperatures and definitions are written.
-    """
-
+    # What can be chosen, with its name; empty for all, by their own names.
     metrics: Mapping[str, str] = field(default_factory=dict)
+    # What stands before and behind an amount of a metric in a sentence.
     measures: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    posthoc: Mapping[str, str]
+    posthoc: Mapping[str, str]  # heads of the columns, by calibrator; others are left out
     after: str = "After temperature scaling"
     variants: str = "losses"
     network: str = "Network"
     metric: str = "Metric"
     method: str = "Losses"
     moment: str = "Temperature"
-    details: bool = True
+    details: bool = True  # whether temperatures and definitions are written
 
     def label(self, metric: str) -> str:
         """Return what a metric is called."""

@@ -46,28 +46,16 @@ LABELS: dict[Kind, str] = {
 
 @dataclass(frozen=True)
 class HistorySource:
-    """A history that this page can open.
-
-    Attributes
-    ----------
-    id, name : str
-    kind : str
-        ``queued``, ``live``: a job; ``stopped``: one that ended without a run; ``gammas``: a run
-        that keeps them; ``logits``: a run that keeps validation logits only.
-    created : str
-        Of a run; "" for a job.
-    replays : bool
-        Whether a rule can be replayed on it.
-    sample : bool
-        Whether it comes with the program.
-    """
+    """A history that this page can open."""
 
     id: str
     name: str
+    # ``queued``, ``live``: a job; ``stopped``: one that ended without a run; ``gammas``: a run that
+    # keeps them; ``logits``: a run that keeps validation logits only.
     kind: Kind
-    created: str = ""
-    replays: bool = False
-    sample: bool = False
+    created: str = ""  # of a run; "" for a job
+    replays: bool = False  # whether a rule can be replayed on it
+    sample: bool = False  # whether it comes with the program
 
     @property
     def job(self) -> bool:

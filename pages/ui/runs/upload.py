@@ -78,52 +78,27 @@ class Upload:
 
 @dataclass(frozen=True, kw_only=True)
 class Import:
-    """What is to be read, and what for.
-
-    Attributes
-    ----------
-    upload : Upload
-    options : ReadOptions
-    form : str
-        The fingerprint under which choices for such files are kept: empty until the file was read
-        once, by names and values alone.
-    recalled : bool
-        A recipe, and not the user, chose the options.
-    draft : str
-        The draft whose place it takes, if any.
-    listed : bool
-        It is one of several that were dropped together.
-    grouped : bool
-        What rows may belong to was asked beside another question.
-    model : str
-        Whose scores are read, where the file holds those of several models.
-    """
+    """What is to be read, and what for."""
 
     upload: Upload
     options: ReadOptions = field(default_factory=ReadOptions)
+    # The fingerprint under which choices for such files are kept: empty until the file was read
+    # once, by names and values alone.
     form: str = ""
-    recalled: bool = False
-    draft: str = ""
-    listed: bool = False
-    grouped: bool = False
-    model: str = ""
+    recalled: bool = False  # a recipe, and not the user, chose the options
+    draft: str = ""  # the draft whose place it takes, if any
+    listed: bool = False  # it is one of several that were dropped together
+    grouped: bool = False  # what rows may belong to was asked beside another question
+    model: str = ""  # whose scores are read, where the file holds those of several models
 
 
 @dataclass(kw_only=True, eq=False)
 class ImportReading(FileReading[ReadResult]):
-    """An import that is being read, or that was and waits for the user.
-
-    Attributes
-    ----------
-    plan : Import
-    shown : bool
-        A draft is shown as it was read: the user asked for it.
-    alone : tuple of ImportReading
-        Its files by themselves, each of which was read: they may not belong together.
-    """
+    """An import that is being read, or that was and waits for the user."""
 
     plan: Import
-    shown: bool = False
+    shown: bool = False  # a draft is shown as it was read: the user asked for it
+    # Its files by themselves, each of which was read: they may not belong together.
     alone: "tuple[ImportReading, ...]" = ()
 
     @property
