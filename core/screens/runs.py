@@ -158,17 +158,8 @@ def progress_words(progress: Progress) -> str:
 def sentence(job: Job, place: str, audit: Json | None, *, paused: bool, plain: bool) -> Sentence:
     """Return the sentence of a job's page.
 
-    Parameters
-    ----------
-    job : Job
-    place : str
-        Where it stands while it waits.
-    audit : mapping or None
-        What it found, as ``python -m core audit --json`` writes it.
-    paused : bool
-        Whether the queue is.
-    plain : bool
-        Plain words leave the verdict to the page that explains it.
+    `place` says where it stands while it waits; `audit` is what it found, as ``python -m core audit
+    --json`` writes it. Plain words leave the verdict to the page that explains it.
     """
     name = f"“{job.name}”"
     if job.state is JobState.SUCCEEDED:
@@ -285,17 +276,7 @@ def run_table(
     total: int | None = None,
     words: RunsWords = TECHNICAL,
 ) -> RunTable:
-    """Return the table of runs in the order given.
-
-    Parameters
-    ----------
-    rows : sequence of RunRow
-        What is listed.
-    first, total : int
-        How many come before them, and how many there are in all; by default these are all.
-    words : RunsWords
-        Of the edition.
-    """
+    """Return the table of runs in the order given: all, or `first` of `total` come before these."""
     spoken = [direction(row, words) for row in rows]
     numbers = [_numbers(row.metrics) for row in rows]
     n = total or len(rows)

@@ -152,13 +152,7 @@ def cached(
     """Return a decorator that keeps what a page computes itself where its arguments belong.
 
     An argument whose attribute ``draft`` is true belongs to the session: then so does the result.
-
-    Parameters
-    ----------
-    most, drafts, large
-        As of `results`.
-    spinner : str
-        What the page says while a result is computed; nothing by default.
+    Options are those of `results`; the page says `spinner` while a result is computed.
     """
 
     def decorate(compute: Callable[Given, Result]) -> Callable[Given, Result]:

@@ -140,23 +140,17 @@ def step(
     version: str = "",
     **options: Any,  # noqa: ANN401  as of Computation
 ) -> Computation[Result]:
-    """Return the step that calls a study with rows and settings.
+    """Return the step that calls a study; options are those of `Computation`.
 
-    Parameters
-    ----------
-    function, words, **options
-        As of `Computation`.
-    *given : Rows, tuple of one or more Rows, Computation, or any hashable
-        What the function is called with, and the key. It gets rows as `Predictions`, or in a
-        process of its own as `StoredSplit`; those of a tuple in a dict by split; and the result of
-        a step that is known. Where one of them is of a draft, so is the result.
-    heavy : bool, optional
-        As of `Computation`; left out, whether there are more than HEAVY_CELLS scores.
-    keep_rows : bool
-        The rows that are read here are kept as those of an open run. Else the function gets a
-        `StoredSplit` here, too: rows of many runs would drive out those of the open one.
-    version : str
-        Of what an id names: a run of the same id that was made later is another one.
+    `given` is what the function is called with, and the key: `Rows`, which it gets as
+    `Predictions`, or in a process of its own as `StoredSplit`; a tuple of them, as a dict by split;
+    a step, whose result is known; or anything hashable. Where one of them is of a draft, so is the
+    result.
+
+    Steps of more than HEAVY_CELLS scores are heavy by default. With `keep_rows` the rows that are
+    read here are kept as those of an open run; else the function gets a `StoredSplit` here, too:
+    rows of many runs would drive out those of the open one. `version` tells runs of one id apart
+    that were made at different times.
     """
     several = [part if isinstance(part, tuple) else (part,) for part in given]
     rows = [part for parts in several for part in parts if isinstance(part, Rows)]
@@ -258,15 +252,10 @@ def study_changed(tried: Counter[str], before: int) -> int:
 
 
 def study_newest(tried: Counter[str]) -> bool:
-    """Have the newest runs studied but those that were tried, and note there how often.
+    """Have the newest runs studied but those that were tried; return whether there were any.
 
     They are as many as can be compared; of older ones pages compute what they need. Those whose
     process died, perhaps because of one of them, are tried once more, each alone.
-
-    Returns
-    -------
-    bool
-        Whether there were any.
     """
     newest = background.newest(MOST_RUNS)
     new = [run for run in newest if not tried[run]][:AT_ONCE]

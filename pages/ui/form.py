@@ -17,15 +17,10 @@ LINE: Final = 4_000  # characters of a text that has no limit of its own
 
 @dataclass(frozen=True)
 class Form:
-    """Widgets of one page.
+    """Widgets of one page, over `fields` as `core.fields.declared` gives them.
 
-    Parameters
-    ----------
-    prefix : str
-        Of the widgets' keys.
-    fields : mapping
-        As `core.fields.declared` gives them. A widget has its field's own name, and that of a
-        section where it names the section: ``optimizer.lr`` is lr, ``optimizer.name`` optimizer.
+    `prefix` begins their keys. A widget has its field's own name, and that of a section where it
+    names the section: ``optimizer.lr`` is lr, ``optimizer.name`` optimizer.
     """
 
     prefix: str

@@ -89,16 +89,8 @@ def title(run_name: str = "") -> None:
 def refusal(error: AuditError, name: str = "", *, titled: str = "", instead: str = "") -> None:
     """Show what was refused, where, why, and what to do.
 
-    Parameters
-    ----------
-    error : AuditError
-        What to show.
-    name : str
-        Of the file, where the page calls it otherwise than the error.
-    titled : str
-        The name that is in the title above, which is not said again.
-    instead : str
-        What to do on this page where the remedy names options of the command line.
+    `name` is the page's for the file where the error has another; `titled` stands in the title
+    above and is not said again; `instead` replaces a remedy that names options of the command line.
     """
     location = f" ({esc(error.location)})" if error.location else ""
     try:

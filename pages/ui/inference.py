@@ -80,23 +80,11 @@ def query(
     timeout_s: float = TIMEOUT_S,
     program: bool = False,
 ) -> BackgroundTask[Answer]:
-    """Return a question as a task.
+    """Return a question, plain JSON, to one of `core.inference.calls.CALLS` as a task.
 
-    Parameters
-    ----------
-    slot, text : str
-        Of the task.
-    name : str
-        One of `core.inference.calls.CALLS`.
-    question : mapping
-        Plain JSON.
-    patient : bool
-        Leaves what is being answered alone: ending it would end the process, which then has to
-        load torch anew.
-    timeout_s : float
-        How long the answer may take once the process is at it.
-    program : bool
-        It is about an ONNX model.
+    A patient one leaves what is being answered alone: ending it would end the process, which then
+    has to load torch again. The answer may take `timeout_s` once the process is at it. `program`
+    says that it is about an ONNX model.
     """
     client = shared(programs=True) if program else shared()
     ask = partial(_ask, client, name, question, timeout_s)

@@ -250,21 +250,10 @@ def server_is_read() -> bool:
 
 
 def server_paths(slot: str, *others: str, instead: str = "") -> list[str]:
-    """Draw fields for files that lie on the server, where pages may read any.
+    """Draw fields for files on the server, where pages may read any; return what is to be read now.
 
-    Parameters
-    ----------
-    slot : str
-        What the keys begin with.
-    *others : str
-        Labels of the fields after the first, which may stay empty.
-    instead : str
-        Label of a second button, if any; see `instead_of_reading`.
-
-    Returns
-    -------
-    list of str
-        What stands in the fields once it is to be read; the first file comes first.
+    The first file comes first; fields after it, labelled by `others`, may stay empty. `instead`
+    labels a second button, if any; see `instead_of_reading`.
     """
     if not server_is_read():
         return []
@@ -397,15 +386,7 @@ def reading_question(refusal: AuditError, inspection: Inspection | None = None) 
 
 
 def pick_reading(inspection: Inspection, key: str) -> ReadOptions | None:
-    """Draw the candidates side by side; return the options of the one that was picked now.
-
-    Parameters
-    ----------
-    inspection : Inspection
-        With at least one candidate.
-    key : str
-        Begins the widgets' keys: another one for another file.
-    """
+    """Draw the candidates, at least one, side by side; return the options of the one picked now."""
     candidates = inspection.candidates
     picked = None
     for start in range(0, len(candidates), ABREAST):

@@ -29,19 +29,10 @@ _TYPOGRAPHY = re.compile(r"(&#(?:45|60|61|62);)(?=&#(?:45|60|61|62);)")  # --, -
 def esc(text: object) -> str:
     """Return the text so that Markdown, HTML and Streamlit's directives show it as it is.
 
-    Parameters
-    ----------
-    text : object
-        Anything a user, a file or a checkpoint named.
-
-    Returns
-    -------
-    str
-        Every ASCII punctuation mark as a numeric character reference, which neither Markdown nor
-        HTML takes for markup. A word joiner after a colon keeps shortcodes such as
-        ``:material/x:``, and one inside ``--`` or ``->`` keeps typographic replacement, from
-        being read after decoding. Control characters and direction
-        overrides become spaces.
+    Every ASCII punctuation mark becomes a numeric character reference, which neither Markdown nor
+    HTML takes for markup. A word joiner after a colon keeps shortcodes such as ``:material/x:``,
+    and one inside ``--`` or ``->`` keeps typographic replacement, from being read after decoding.
+    Control characters and direction overrides become spaces.
     """
     plain = _CONTROL.sub(" ", str(text))
     coded = _SPECIAL.sub(lambda match: f"&#{ord(match.group())};", plain)

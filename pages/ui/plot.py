@@ -50,22 +50,11 @@ def draw(
     width: Width = "stretch",
     least: int | None = None,
 ) -> None:
-    """Draw a figure in place; `picked` has the points that were clicked.
+    """Draw a figure in place, the same for the same key; `picked` has the points that were clicked.
 
-    Parameters
-    ----------
-    card : FigureCard
-        The same key is the same figure.
-    side : Side
-        Light or dark.
-    select : bool or callable
-        Whether its points can be clicked. What takes note of a click is called before the page is
-        drawn anew, and then arrow keys and Enter choose a dot, too.
-    chosen : int, optional
-        The customdata of the points that stand out.
-    width : int or "stretch"
-    least : int, optional
-        Height in px to which the figure may shrink so that the window holds all of it.
+    What `select` calls takes note of a click before the page is drawn again; then arrow keys and
+    Enter choose a dot, too. Points whose customdata is `chosen` stand out. The figure may shrink to
+    a height of `least` pixels so that the window holds all of it.
     """
     key = f"figure.{card.key}"
     _MOUNT(

@@ -245,12 +245,7 @@ def idle() -> bool:
 
 
 class Guard:
-    """ASGI middleware around Streamlit: limits, headers, and the link that a login began at.
-
-    Parameters
-    ----------
-    app : callable
-    """
+    """ASGI middleware around Streamlit: limits, headers, and the link that a login began at."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

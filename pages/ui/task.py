@@ -319,15 +319,9 @@ def in_turn(
 ) -> Work[int]:
     """Call functions of modules one after another; the result is how many were called.
 
-    Parameters
-    ----------
-    calls : sequence of (callable, arguments)
-        How many are done is the work's share; what a process says of its own call is a part of it.
-    keep : callable
-        Takes each call's position and result as soon as it comes, so that none is lost by a stop.
-    processes : bool
-        Each is called in a process of its own, as by `in_process`; else all in a thread, where
-        none touches Streamlit.
+    How many are done is the work's share; what a process says of its own call is a part of it.
+    `keep` takes each position and result as soon as it comes, so that a stop loses none. Each call
+    has a process of its own, as by `in_process`, or all a thread, where none touches Streamlit.
     """
 
     def run(work: Work[int]) -> int:

@@ -134,12 +134,7 @@ def expired(login: Login) -> bool:
 def begin(claims: Claims) -> dict[str, str]:
     """Keep a login with what its claims mean; return what of it goes into the browser's cookie.
 
-    Names of the user and of groups are kept with those of people.
-
-    Parameters
-    ----------
-    claims : mapping
-        What the provider says; ``sub`` is needed.
+    Claims need ``sub``. Names of the user and of groups are kept with those of people.
     """
     login, names = of_claims(claims)
     if login.role:

@@ -38,23 +38,9 @@ def diagram(
 ) -> go.Figure:
     """Draw the reliability diagram with the histogram of the same bins under it.
 
-    Parameters
-    ----------
-    bins : BinTable
-        Bins as audited; every point of the figure is one of its numbers.
-    theme : Theme
-        Light or dark.
-    target : int or None
-        None: top-label words; a class or label: words of presence.
-    log_counts : bool
-        Logarithmic counts in the histogram.
-    log_odds : bool
-        Axes in log odds, on which bins next to 0 and 1 stand apart.
-
-    Returns
-    -------
-    go.Figure
-        customdata of every dot and bar is the index of its bin.
+    Without a target it speaks of the top label, else of the presence of a class or label. Counts
+    may be on a logarithmic axis, the diagram on axes in log odds, on which bins next to 0 and 1
+    stand apart. customdata of every dot and bar is the index of its bin.
     """
     words = speech(target)
     frame = layout(theme, 576)

@@ -118,14 +118,7 @@ def size_words(difference: Difference) -> tuple[str, str]:
 def sentence(names: Sequence[str], comparison: Comparison, metric: str) -> Sentence:
     """Return the first line of the page: who is ahead, who is tied, who is worse and by how much.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the runs, in the comparison's order.
-    comparison : Comparison
-        With its leaders.
-    metric : str
-        The one that is looked at.
+    Names are in the comparison's order.
     """
     if comparison.reason:
         return Sentence((Phrase("These runs cannot be ranked."),), comparison.reason)
@@ -221,16 +214,8 @@ def plain_sentence(
 ) -> Sentence:
     """Return the same without technical terms: whose stated certainty is closest to the truth.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the runs, in the comparison's order.
-    errors : sequence of float or None
-        How far off each run's stated certainty is on average, a fraction.
-    comparison : Comparison
-        Differences from its reference.
-    bounds : sequence of float
-        What a perfect model could look off by, of each run that has a floor.
+    `errors` says how far off each run's stated certainty is on average, a fraction; `bounds` what a
+    perfect model could look off by, for each run that has a floor.
     """
     if comparison.reason:
         first = "These models cannot be ranked: they were not tested on the same data."

@@ -119,14 +119,7 @@ def label_verdicts(labels: Sequence[TargetAudit]) -> tuple[LabelVerdict, ...]:
 def holm_adjusted(target: TargetAudit, labels: Sequence[TargetAudit], index: int) -> TargetAudit:
     """Return one label with the verdict that is left when all labels are looked at.
 
-    Parameters
-    ----------
-    target : TargetAudit
-        The label, perhaps over other bins than in `labels`, where it takes its own place.
-    labels : sequence of TargetAudit
-        All labels.
-    index : int
-        Which of them it is.
+    It may be over other bins than in `labels`, where it takes its own place, `index`.
     """
     every = [*labels]
     every[index] = target
@@ -162,17 +155,7 @@ def with_unknown(sentence: Sentence, audit: Audit) -> Sentence:
 def labels_sentence(
     verdicts: Sequence[LabelVerdict], noun: str = "labels", verbs: Verbs = VERBS
 ) -> Sentence:
-    """Return how many labels got which verdict.
-
-    Parameters
-    ----------
-    verdicts : sequence of LabelVerdict
-        At least one.
-    noun : str
-        What the labels are called, in the plural.
-    verbs : mapping
-        Of one edition.
-    """
+    """Return how many labels, at least one, got which verdict; `noun` is their plural."""
     n, counts = len(verdicts), Counter(verdict.code for verdict in verdicts)
     mixed = [each.verdict.ends for each in verdicts if each.code == VerdictCode.MIXED]
     if not all(mixed):  # no bin is decided on one of the sides

@@ -205,18 +205,8 @@ def hundred_span(low: float | None, high: float | None, value: float | None = No
 def counts_apart(*values: float, most: int = 10_000) -> tuple[int, list[str]]:
     """Return shares as counts of 100, or of 1,000 or 10,000 where fewer would hide a difference.
 
-    Parameters
-    ----------
-    *values : float
-        Shares.
-    most : int
-        How many were seen: counts are never of more, but of 100 at least.
-
-    Returns
-    -------
-    of : int
-    counts : list of str
-        Whole numbers, "fewer than 1" where a share is not 0.
+    Counts are never of more than were seen, `most`, but of 100 at least. They are whole numbers, or
+    "fewer than 1" where a share is not 0.
     """
     for of in (100, *(min(of, max(most, 100)) for of in (1_000, 10_000))):
         whole = [round(of * value) for value in values]

@@ -98,15 +98,7 @@ TEMPLATE: dict[str, Any] = {"data": {"scatter": [{"marker": {"line": {"width": 0
 
 
 def layout(theme: Theme, height: int) -> dict[str, Any]:  # Any: plotly's nested settings
-    """Return the layout every figure starts from: transparent, our font, a small template.
-
-    Parameters
-    ----------
-    theme : Theme
-        The side to draw for.
-    height : int
-        Height in CSS pixels; the width is that of the container.
-    """
+    """Return the layout every figure starts from: transparent, our font, a height in CSS pixels."""
     return {
         "template": TEMPLATE,  # without one it would be the default of whoever imports Plotly
         "height": height,

@@ -122,16 +122,9 @@ def speaking_of(*data_sets: str) -> Iterator[None]:
 def with_row_noun(words: str) -> str:
     """Return words of ours about images or pictures as they are said of the run's rows.
 
-    Parameters
-    ----------
-    words : str
-        Without names that users or files gave, which may hold such words themselves.
-
-    Returns
-    -------
-    str
-        The same for images; else with film, films and a film (or text) in their place. Where the
-        data are not known, an image is a row and a picture an example.
+    Of films and texts, these stand in place of images; where the data are not known, an image is a
+    row and a picture an example. Names that users or files gave may hold such words: leave them
+    out.
     """
     return words if _NOUN.get() == IMAGE else WRITTEN.sub(_called, words)
 

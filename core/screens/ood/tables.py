@@ -242,20 +242,10 @@ def shift_view(
     *,
     every: bool = False,
 ) -> ShiftView:
-    """Return the maps of one kind.
+    """Return the maps of one kind, ``cifar10c`` or ``corrupted``; the run's split is intact.
 
-    Parameters
-    ----------
-    named : NamedRun
-        The run; its split holds the intact images.
-    kind : str
-        ``cifar10c`` or ``corrupted``.
-    effects : mapping of OutsideSet to ShiftEffect
-        Every corruption and severity that was evaluated.
-    scoring : str
-        Score and temperature in words.
-    every : bool
-        Whether the maps show every corruption, not only the most harmful; the table always does.
+    `scoring` names score and temperature. Maps show the most harmful corruptions, or `every` one;
+    the table always has every one.
     """
 
     def harm(corruption: str) -> tuple[float, str]:

@@ -358,26 +358,11 @@ def ood_view(
     effects: ShiftPair | None = None,
     plain: bool = False,
 ) -> OodView:
-    """Return the view of one run beside one set.
+    """Return the view of one run beside one set; the run's split holds the in-distribution rows.
 
-    Parameters
-    ----------
-    named : NamedRun
-        The run; its split holds the in-distribution rows.
-    name : SetName
-        The set.
-    curve : ShownCurve
-        The set as judged, with every number.
-    curves : sequence of ShownCurve
-        All curves of the figure, `curve` among them.
-    alarms : float
-        Share of in-distribution rows that may be flagged.
-    temperature : str
-        In words: how the scores were changed, or not.
-    effects : pair of ShiftEffect, optional
-        What the shift does where the set is shifted, beside the intact images.
-    plain : bool
-        In plain words.
+    `curve` is the set as judged, with every number, and one of `curves`. `alarms` is the share of
+    in-distribution rows that may be flagged; `temperature` says how scores were changed, or not;
+    `effects` what a shifted set does beside the intact images.
     """
     (at,) = at_thresholds(named, name, curve.judged, [alarms], effects=effects, plain=plain)
     auroc = curve.judged.numbers["auroc"]

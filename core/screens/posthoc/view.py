@@ -97,18 +97,10 @@ class PosthocView:
 def posthoc_view(
     named: NamedRun, parts: PosthocRows, fits: Sequence[Fit], judged: Mapping[str, MethodReport]
 ) -> PosthocView:
-    """Return the view of one run.
+    """Return the view of one run; its split is the one reported.
 
-    Parameters
-    ----------
-    named : NamedRun
-        The run; its split is the one reported.
-    parts : PosthocRows
-        The rows that were fitted on and those that are reported.
-    fits : sequence of Fit
-        Methods in the order they are listed.
-    judged : mapping of str to MethodReport
-        By method, `none` first; methods that refused are missing.
+    Methods are listed in the order of `fits`; `judged` has `none` first, and not those that
+    refused.
     """
     names = list(judged)
     runs = [report.compared for report in judged.values()]
@@ -292,18 +284,9 @@ def _diagrams(
 def landscape_card(
     criterion: Landscape, line: Float, rows: tuple[int, int], named: NamedRun
 ) -> FigureCard:
-    """Return the criterion over gamma and T as a heat map.
+    """Return the criterion over gamma and T as a heat map, with the best T, (G,), of each gamma.
 
-    Parameters
-    ----------
-    criterion : Landscape
-        The criterion on its grid.
-    line : (G,) float64
-        The best temperature for each of `core.calibrators.search.GAMMAS`.
-    rows : two ints
-        How many rows it was computed on, and how many there are.
-    named : NamedRun
-        The run and the part that is fitted on, for the caption.
+    `rows` are how many it was computed on, and how many there are of the part that is fitted on.
     """
     used, total = rows
     what = OBJECTIVES[criterion.objective]
@@ -341,17 +324,7 @@ def landscape_card(
 def curves_card(
     runs: Sequence[tuple[str, RunMark, Float]], gammas: Float, objective: str
 ) -> FigureCard:
-    """Return the best temperature against gamma, one line a run.
-
-    Parameters
-    ----------
-    runs : sequence of (name, Mark, (G,) float64)
-        Best temperature for each gamma.
-    gammas : (G,) float64
-        Ascending.
-    objective : str
-        What the temperature is best by.
-    """
+    """Return the best temperature, (G,), against gamma, (G,) ascending, one line a run."""
     lone = len(runs) == 1
     lines = tuple(
         TheoryCurve(
@@ -458,14 +431,7 @@ WALK_COLUMNS = (
 def walk_card(walk: TemperatureWalk, at: TemperatureStep, named: NamedRun) -> FigureCard:
     """Return the reliability diagram at one step, over what was and is fitted.
 
-    Parameters
-    ----------
-    walk : TemperatureWalk
-        Of the rows that are reported, without a focal map.
-    at : TemperatureStep
-        Of it, or of another walk of these rows.
-    named : NamedRun
-        The run and the part that is reported.
+    The walk is that of the reported rows without a focal map; the step is of it, or of another one.
     """
     by_temperature = {step.temperature: step for step in walk.steps}
     fitted = next(iter(walk.marks.values()), 1.0)

@@ -46,14 +46,7 @@ def sentence(
 ) -> Sentence:
     """Return which method helps, by how much, and whether that is more than chance.
 
-    Parameters
-    ----------
-    judged : mapping of str to MethodReport
-        By method, `none` first.
-    comparison : Comparison
-        Differences from none, in the order of `judged`.
-    refused : sequence of Fit
-        Methods that could not be fitted.
+    `judged` has `none` first; differences are from it, in the same order.
     """
     names = list(judged)
     differences = {

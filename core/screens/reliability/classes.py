@@ -128,12 +128,7 @@ def thinned(size: int) -> Int:
 def risk_coverage(coverage: Float, risk: Float, theme: Theme) -> go.Figure:
     """Draw the share of wrong answers among the surest ones against how many are kept.
 
-    Parameters
-    ----------
-    coverage, risk : (G,) float64 in [0, 1]
-        The curve, coverage ascending to 1; thinned by the caller where it is long.
-    theme : Theme
-        Light or dark.
+    Both are (G,) in [0, 1], coverage ascending to 1; the caller thins a long curve.
     """
     overall = float(risk[-1])
     top = max(0.01, 1.15 * float(risk.max()))

@@ -326,19 +326,7 @@ class HumanView:
 def human_view(
     study: HumanStudy, predictions: Predictions, *, split: str, plain: bool
 ) -> HumanView:
-    """Return the view of a split beside people.
-
-    Parameters
-    ----------
-    study : HumanStudy
-        What was computed of it.
-    predictions : Predictions
-        The split, for the names of rows and classes.
-    split : str
-        As the user knows it.
-    plain : bool
-        Which edition.
-    """
+    """Return the view of a split beside people."""
     words, audit = PLAIN if plain else TECHNICAL, study.audit
     single = audit.most == 1
     rated = f"n = {count(audit.n)}"

@@ -88,14 +88,8 @@ class Group:
 def dumbbells(groups: tuple[Group, ...], theme: Theme, *, came_true: str = "right") -> go.Figure:
     """Draw one dumbbell a group, the surest at the top: a bar for what it says, a dot for truth.
 
-    Parameters
-    ----------
-    groups : tuple of Group
-        From the least to the most certain; empty ones stay as a name without marks.
-    theme : Theme
-        Light or dark.
-    came_true : str
-        The word beside the dot: "right", or "present" for one class or label.
+    Groups come from the least to the most certain; an empty one stays as a name without marks.
+    `came_true` stands beside the dot: "right", or "present" for one class or label.
     """
     settings = layout(theme, 92 * len(groups) + 80)
     settings["margin"] = {"l": 182, "r": 40, "t": 20, "b": 50}
@@ -241,17 +235,8 @@ def plain_view(
 ) -> PlainView:
     """Return the plain twin of the reliability view.
 
-    Parameters
-    ----------
-    audit : Audit
-        The audit of one split.
-    target : TargetAudit
-        The same target that the technical page shows; of a label the verdict is the one that is
-        left among all labels of the audit.
-    ranked : SortedOutcomes
-        Its outcomes; only how they are grouped differs from the technical page.
-    split : str
-        As the user knows it.
+    The target is the one that the technical page shows, of a label with the verdict that is left
+    among all labels. Only how its outcomes are grouped differs from that page.
     """
     if target.target is not None and audit.labels:
         target = holm_adjusted(target, audit.labels, target.target)

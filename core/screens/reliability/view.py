@@ -65,22 +65,10 @@ def bin_rows(
     *,
     limit: int | None = None,
 ) -> BinRows:
-    """Return the rows of one bin, those answered wrongly first, then the surest first.
+    """Return the rows of one bin, at most `limit`: answered wrongly first, then the surest first.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        What was audited.
-    target : int or None
-        The target of the diagram: None for the answers given, else a class or label.
-    bins : BinTable
-        The bins that were drawn.
-    index : int
-        Which one, in 0..B-1; the customdata of the dot or bar.
-    outcomes : Outcomes
-        Those of the target, in the file's order; of a label, of the rows where it is known.
-    limit : int, optional
-        At most this many rows; all by default.
+    Outcomes are those of the target, in the file's order; of a label, of the rows where it is
+    known.
     """
     edges = np.append(bins.low, bins.high[-1])
     inside = np.flatnonzero(bin_index(outcomes.confidence, edges) == index)
@@ -211,24 +199,10 @@ def reliability_view(
 ) -> ReliabilityView:
     """Return the view of an audit.
 
-    Parameters
-    ----------
-    audit : Audit
-        The audit of one split.
-    subject : Subject
-        Run, split, digest, names and the reader's notices.
-    chosen : TargetAudit, optional
-        What is spoken of: other bins, one class, one label. Default: the audit's headline;
-        for a multi-label audit that is the mean over labels, beside the bins of the worst one.
-        The verdict on a label is the one that is left among all labels of the audit.
-    classes : tuple of ClassRow
-        The per-class rows of `core.metrics.suite.class_gaps`; empty where there are none.
-    curve : (coverage, risk), optional
-        The risk-coverage curve, (G,) float64 each.
-    log_counts : bool, optional
-        Logarithmic histogram; by default on where one bin holds more than half of the images.
-    log_odds : bool
-        Axes of the diagram in log odds.
+    `chosen` is what is spoken of: other bins, one class, one label. By default it is the headline;
+    of many labels, the mean over them, beside the bins of the worst one. The verdict on a label is
+    the one that is left among all labels. `curve` is coverage and risk, (G,) each. The histogram is
+    logarithmic by default where one bin holds more than half of the images.
     """
     if chosen is not None and chosen.target is not None and audit.labels:
         chosen = holm_adjusted(chosen, audit.labels, chosen.target)

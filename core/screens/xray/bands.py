@@ -282,18 +282,9 @@ def plain_view(
 ) -> PlainFinding:
     """Return one finding in plain words.
 
-    Parameters
-    ----------
-    source, name, outcomes : ClinicSource, str, Outcomes
-        The finding, with its scores and labels.
-    band : int
-        Which tenth of the scores the sentence speaks of, 0 to 9.
-    prevalence : float, optional
-        Of another clinic, in (0, 1): what was found is carried over by prior shift.
-    overall : Sentence, optional
-        Of films of all scores, as every page says it.
-    code : VerdictCode, optional
-        The verdict on the finding: no band is called off unless that finds it off.
+    The sentence speaks of `band`, a tenth of the scores, 0 to 9. With the prevalence of another
+    clinic, in (0, 1), what was found is carried over by prior shift. `overall` is what every page
+    says of films of all scores. No band is called off unless the verdict finds the finding off.
     """
     observed = estimate_bands(outcomes.confidence, outcomes.correct, extents=outcomes.extents)
     if code is not None and code not in DETECTED:

@@ -49,15 +49,7 @@ class WatchedJob:
 
 @dataclass(frozen=True)
 class JobPage:
-    """The page of the jobs of one kind: where they are begun and listed, and one of them watched.
-
-    Parameters
-    ----------
-    entry : Entry
-        The page.
-    noun : str
-        What one of its jobs is called.
-    """
+    """The page of the jobs of one kind, called `noun`: where they are begun, listed and watched."""
 
     entry: site.Entry
     noun: str

@@ -195,17 +195,8 @@ def compare(
 ) -> dict[str, Localisation]:
     """Return how well maps point at boxes; runs in a thread, without Streamlit.
 
-    Parameters
-    ----------
-    map_settings : dict
-        Model, method and layer, as `heats` takes them.
-    cases : list of FindingCase or None
-        None: synthetic films with the finding, drawn here.
-    finding : str
-    index : int
-        Its number in the model.
-    work : Work
-        Is told how far it is, and stops it.
+    `map_settings` are model, method and layer, as `heats` takes them. Without cases, synthetic
+    films with the finding are drawn here. `index` is its number in the model.
     """
     if cases is None:
         # The first synthetic films with the finding
