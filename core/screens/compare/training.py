@@ -16,7 +16,7 @@ from core.metrics.comparison import Compared
 from core.metrics.paired import PAIRED
 from core.models.catalogue import OURS, TEXT_MODELS, ModelEntry
 from core.screens.compare.figures import add_letters
-from core.screens.kit.curves import legend
+from core.screens.kit.curves import area, legend
 from core.screens.kit.differences import HEADS, HIGHER, IN_POINTS, NamedRun, value_kind
 from core.screens.kit.marks import DASHES, RunMark
 from core.screens.kit.numbers import FORMS, MISSING, finite, three
@@ -508,16 +508,8 @@ def _gammas_by_epoch(courses: Sequence[_Course], theme: Theme) -> go.Figure:
     figure = _frame(("epoch", "gamma"), heights, theme)
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
     for course in banded:
-        figure.add_scatter(
-            x=np.concatenate([course.epoch, course.epoch[::-1]]),
-            y=np.concatenate([course.low, course.high[::-1]]),
-            mode="lines",
-            fill="toself",
-            fillcolor=faded(theme.runs[course.run.mark.colour], BAND),
-            line={"width": 0},
-            hoverinfo="skip",
-            name=f"{course.run.mark.letter} bins",
-        )
+        mark, ends = course.run.mark, ((course.epoch, course.low), (course.epoch, course.high))
+        figure.add_trace(area(f"{mark.letter} bins", *ends, faded(theme.runs[mark.colour], BAND)))
     hover = "epoch %{x}: %{y:.2f} (%{customdata[0]:.2f} to %{customdata[1]:.2f})"
     for course in courses:
         figure.add_scatter(

@@ -1,5 +1,6 @@
 """A chart of lines: plain arrays with names to a plotly figure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -106,17 +107,8 @@ def chart(plot: Plot, theme: Theme) -> go.Figure:
     figure = go.Figure(layout=settings)
     if plot.between is not None:
         curve, other = plot.between
-        figure.add_scatter(
-            x=np.concatenate([curve.x, other.x[::-1]]),
-            y=np.concatenate([curve.y, other.y[::-1]]),
-            name="between",
-            mode="lines",
-            fill="toself",
-            fillcolor=faded(theme.quiet, 0.18),
-            line={"width": 0},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+        between = area("between", (curve.x, curve.y), (other.x, other.y), faded(theme.quiet, 0.18))
+        figure.add_trace(between.update(showlegend=False))
     for curve in plot.curves:
         colour, place = tint(curve.colour, theme), curve.colour
         symbol = SYMBOLS[place % len(SYMBOLS) if isinstance(place, int) else 0]
@@ -140,6 +132,36 @@ def chart(plot: Plot, theme: Theme) -> go.Figure:
             cliponaxis=False,
         )
     return figure
+
+
+def area(name: str, low: tuple[Float, Float], high: tuple[Float, Float], colour: str) -> go.Scatter:
+    """Return the area between two curves, each x and y; it answers to no pointer."""
+    x, y = (np.concatenate([a, b[::-1]]) for a, b in zip(low, high, strict=True))
+    return go.Scatter(
+        x=x,
+        y=y,
+        name=name,
+        mode="lines",
+        fill="toself",
+        fillcolor=colour,
+        line={"width": 0},
+        hoverinfo="skip",
+    )
+
+
+def whiskers(
+    above: Float | Sequence[float], below: Float | Sequence[float], colour: str, width: float = 1.8
+) -> dict[str, Any]:
+    """Return the intervals of dots: how far they reach above and below each."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": above,
+        "arrayminus": below,
+        "thickness": width,
+        "width": 0,
+        "color": colour,
+    }
 
 
 def curve_table(

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from core.arrays import Float
 from core.metrics.records import BinTable
+from core.screens.kit.curves import whiskers
 from core.screens.kit.marks import BAND_MIN, ClaimWords, filled, hover, shares, speech, tone
 from core.screens.kit.numbers import MINUS, percent
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
@@ -232,10 +233,11 @@ def gap_view(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.F
             width=np.maximum(0.6 * (bins.high[at] - bins.low[at]), THINNEST),
             name=of_tone,
             marker=marker,
-            error_y=_whiskers(
-                100.0 * (bins.accuracy[at] - bins.ci_low[at]),
-                100.0 * (bins.ci_high[at] - bins.accuracy[at]),
+            error_y=whiskers(
+                np.maximum(100.0 * (bins.accuracy[at] - bins.ci_low[at]), 0.0),
+                np.maximum(100.0 * (bins.ci_high[at] - bins.accuracy[at]), 0.0),
                 theme.quiet if chance else theme.ink,
+                1.6,
             ),
             customdata=at,
             hovertext=[hover(bins, i, words) for i in at],
@@ -349,7 +351,7 @@ def _dots(
         name=of_tone,
         mode="markers",
         marker=marker,
-        error_y=_whiskers(places["error_y.array"], places["error_y.arrayminus"], colour),
+        error_y=whiskers(places["error_y.array"], places["error_y.arrayminus"], colour, 1.6),
         customdata=places["customdata"],
         hovertext=places["hovertext"],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -357,18 +359,6 @@ def _dots(
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 0.5}},
     )
-
-
-def _whiskers(up: Float, down: Float, colour: str) -> dict[str, Any]:
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": np.maximum(up, 0.0),
-        "arrayminus": np.maximum(down, 0.0),
-        "thickness": 1.6,
-        "width": 0,
-        "color": colour,
-    }
 
 
 def _mark_means(

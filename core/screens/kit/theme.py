@@ -1,5 +1,6 @@
 """The palette, the fonts and the base layout of every figure; standard library only."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -130,6 +131,18 @@ def axis(theme: Theme, title: str = "", **settings: object) -> dict[str, Any]:
         "fixedrange": True,
     }
     return base | settings
+
+
+def name_axis(theme: Theme, names: Sequence[str]) -> dict[str, Any]:
+    """Return an upright axis of rows with a name each, the first at the top."""
+    return axis(
+        theme,
+        range=[len(names) - 0.5, -0.5],
+        tickvals=list(range(len(names))),
+        ticktext=list(names),
+        tickfont={"size": 12.5, "color": theme.ink},
+        showgrid=False,
+    )
 
 
 def faded(colour: str, alpha: float) -> str:

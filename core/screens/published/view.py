@@ -30,7 +30,7 @@ from core.screens.kit.records import (
     TableRow,
 )
 from core.screens.kit.text import safe, short
-from core.screens.kit.theme import Theme, axis, layout
+from core.screens.kit.theme import Theme, axis, layout, name_axis
 from core.screens.published.lines import (
     BASELINES,
     DATA,
@@ -532,17 +532,9 @@ def dot_plot(rows: Sequence[DotRow], theme: Theme, *, title: str, from_zero: boo
     settings["margin"] = {"l": 16 + CHARACTER_PX * max(map(len, names)), "r": 16, "t": 10, "b": 46}
     reach = [low if from_zero else low - pad, high + pad]
     settings["xaxis"] = axis(theme, title, range=reach, nticks=6, tickformat="~g")
-    settings["yaxis"] = axis(
-        theme,
-        range=[len(rows) - 0.5, -0.5],
-        tickvals=list(range(len(rows))),
-        ticktext=[
-            f"<b>{row.mark.letter}</b> {safe(name)}" if row.mark else safe(name)
-            for row, name in zip(rows, names, strict=True)
-        ],
-        tickfont={"size": 12.5, "color": theme.ink},
-        showgrid=False,
-    )
+    badges = [f"<b>{row.mark.letter}</b> " if row.mark else "" for row in rows]
+    shown = [badge + safe(name) for badge, name in zip(badges, names, strict=True)]
+    settings["yaxis"] = name_axis(theme, shown)
     figure = go.Figure(layout=settings)
     for at, row in enumerate(rows):
         values = [dot.value for dot in row.dots]

@@ -13,6 +13,7 @@ from core.metrics.macro import corrected_codes
 from core.metrics.records import TOO_HIGH, TOO_LOW, Audit, ClassRow, Gap, Score, TargetAudit
 from core.screens.kit import cards
 from core.screens.kit.cards import calibration_error, tiles
+from core.screens.kit.curves import whiskers
 from core.screens.kit.labels import (
     PLAIN_VERBS,
     VERBS,
@@ -27,7 +28,7 @@ from core.screens.kit.numbers import MISSING, count, in_hundred, percent, points
 from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table, Tile
 from core.screens.kit.sentences import with_caveats
 from core.screens.kit.text import safe, short
-from core.screens.kit.theme import Theme, Tone, axis, faded, layout
+from core.screens.kit.theme import Theme, Tone, axis, faded, layout, name_axis
 from core.screens.kit.words import TONE_WORDS, with_row_noun
 
 ROW_PX = 23
@@ -54,14 +55,7 @@ def class_gaps(rows: tuple[ClassRow, ...], theme: Theme, *, outcome: str = "righ
     pad = 0.04 * max(high - low, 1.0)
     reach = [low - (pad if low < 0 else 0.2 * pad), high + pad]
     settings["xaxis"] = axis(theme, "◂ says less · points · says more ▸", range=reach, nticks=3)
-    settings["yaxis"] = axis(
-        theme,
-        range=[len(drawn) - 0.5, -0.5],
-        tickvals=list(range(len(drawn))),
-        ticktext=[safe(short(row.name, 18)) for row, _ in drawn],
-        tickfont={"size": 12.5, "color": theme.ink},
-        showgrid=False,
-    )
+    settings["yaxis"] = name_axis(theme, [safe(short(row.name, 18)) for row, _ in drawn])
     settings["annotations"] = [
         {
             "text": f"{points(gap.gap, gap.low, gap.high, signed=True)} "
@@ -100,15 +94,11 @@ def class_gaps(rows: tuple[ClassRow, ...], theme: Theme, *, outcome: str = "righ
                 "color": theme.paper if ring else colour,
                 "line": {"color": colour, "width": 2 if ring else 0},
             },
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [100.0 * max(0.0, gap.high - gap.gap) for gap in gaps],
-                "arrayminus": [100.0 * max(0.0, gap.gap - gap.low) for gap in gaps],
-                "thickness": 1.8,
-                "width": 0,
-                "color": colour,
-            },
+            error_x=whiskers(
+                [100.0 * max(0.0, gap.high - gap.gap) for gap in gaps],
+                [100.0 * max(0.0, gap.gap - gap.low) for gap in gaps],
+                colour,
+            ),
             customdata=[drawn[i][0].index for i in at],
             hovertext=[hovers[i] for i in at],
             hovertemplate="%{hovertext}<extra></extra>",

@@ -12,6 +12,7 @@ from core.metrics.human import HumanAudit, HumanScore, VoteBin
 from core.metrics.human.audit import Disagreement
 from core.metrics.records import Gap
 from core.predictions import Predictions
+from core.screens.kit.curves import whiskers
 from core.screens.kit.numbers import (
     MISSING,
     THIN,
@@ -258,15 +259,11 @@ def disagreement_gaps(groups: Disagreement, title: str, tick: str, theme: Theme)
             name=tone,
             mode="markers",
             marker={"size": 10, "color": paper, "line": {"color": colour, "width": 2}},
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": 100.0 * np.maximum(groups.high[at] - gap, 0.0),
-                "arrayminus": 100.0 * np.maximum(gap - groups.low[at], 0.0),
-                "thickness": 1.8,
-                "width": 0,
-                "color": colour,
-            },
+            error_y=whiskers(
+                100.0 * np.maximum(groups.high[at] - gap, 0.0),
+                100.0 * np.maximum(gap - groups.low[at], 0.0),
+                colour,
+            ),
             hovertext=[hovers[i] for i in at],
             hovertemplate="%{hovertext}<extra></extra>",
         )

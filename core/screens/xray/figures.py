@@ -10,10 +10,11 @@ import plotly.graph_objects as go
 from core.arrays import Float, Int
 from core.metrics.clinical import FlexibleCurve, NetBenefit
 from core.metrics.records import BinTable
+from core.screens.kit.curves import area
 from core.screens.kit.marks import PRESENCE, filled, hover, tone
 from core.screens.kit.numbers import THIN, count, percent, two, two_span
 from core.screens.kit.text import safe, short
-from core.screens.kit.theme import Theme, Tone, axis, faded, layout
+from core.screens.kit.theme import Theme, Tone, axis, faded, layout, name_axis
 from core.screens.xray.words import BANNER
 
 TICKS = (0.002, 0.01, 0.05, 0.20, 0.50, 0.80, 0.95)
@@ -185,14 +186,7 @@ def groups(dots: Sequence[GroupDot], theme: Theme) -> go.Figure:
     pad = 0.06 * (max(ends) - min(ends) or 1.0)
     reach = [min(ends) - pad, max(ends) + pad]
     across = axis(theme, "In the large, log odds", range=reach, tickformat="~g")
-    names = axis(
-        theme,
-        range=[len(dots) - 0.5, -0.5],
-        tickvals=list(range(len(dots))),
-        ticktext=[safe(short(dot.name, 19)) for dot in dots],
-        tickfont={"size": 12.5, "color": theme.ink},
-        showgrid=False,
-    )
+    names = name_axis(theme, [safe(short(dot.name, 19)) for dot in dots])
     figure = sheet(theme, 92 + GROUP_PX * len(dots), across, names, (132, 22, 26, 46))
     figure.add_vline(x=0, line={"color": theme.quiet, "width": 1.2})
     common = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False, "x": 0}
@@ -273,21 +267,7 @@ def _curve(curve: FlexibleCurve, ends: Float, theme: Theme, *, few: bool) -> lis
         hovertemplate=f"scored %{{customdata[0]:.2f}}{THIN}%:<br>curve %{{customdata[1]:.2f}} "
         "(%{customdata[2]:.2f} to %{customdata[3]:.2f})<extra></extra>",
     )
-    return [_area(x, low, high, faded(colour, 0.13)), line]
-
-
-def _area(x: Float, low: Float, high: Float, colour: str) -> go.Scatter:
-    """Return the area between two curves."""
-    return go.Scatter(
-        x=np.concatenate([x, x[::-1]]),
-        y=np.concatenate([low, high[::-1]]),
-        name="band",
-        mode="lines",
-        fill="toself",
-        fillcolor=colour,
-        line={"width": 0},
-        hoverinfo="skip",
-    )
+    return [area("band", (x, low), (x, high), faded(colour, 0.13)), line]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -405,7 +385,7 @@ def decision(
     upright = axis(theme, "Benefit: net true alarms of 100", range=[bottom, top], nticks=7)
     figure = sheet(theme, DECISION_PX, across, upright, (56, 22, 12, 62))
     low, high = np.clip(low, bottom, top), np.clip(high, bottom, top)
-    figure.add_trace(_area(x, low, high, faded(theme.accent, 0.18)))
+    figure.add_trace(area("band", (x, low), (x, high), faded(theme.accent, 0.18)))
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.6, "dash": "dot"})
     figure.add_scatter(
         x=x,
