@@ -157,6 +157,7 @@ def hints(file: WeightsFile) -> Table:
     return Table(columns, tuple((key, str(value)) for key, value in file.hints.items()))
 
 
+# The quick look.
 SAME: Final = 0.9  # share of one answer from which a model looks stuck
 PURE: Final = 0.6  # share of images whose answer goes with their class, whatever its name
 ENOUGH: Final = 4  # images for each answer before that says something
@@ -237,6 +238,7 @@ def trial(
     return ModelTrial(right.size, hits / right.size, low, high, chance, advice, few)
 
 
+# What an evaluation found.
 PART_WORDS: Final = {
     "train": ("Training part", "training images"),
     "val": ("Validation part", "validation images"),

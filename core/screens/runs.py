@@ -139,6 +139,7 @@ PLAIN: Final = RunsWords(
 )
 
 
+# Audits that run as jobs.
 Json = Mapping[str, Any]  # Any: plain JSON values
 READ_ANOTHER_WAY = (
     "To choose how the files are read, enter the path on the Runs page and press **Read**."

@@ -146,6 +146,7 @@ def _start(missing: list[Rows]) -> Work[int]:
     return in_turn(calls, keep, processes=processes)
 
 
+# What is chosen.
 LEAST, MOST = 0.1, 99.9  # percent
 IN_A_ROW = 7  # metrics; more are a list
 SIBLINGS = 8  # offered to compare a run with
@@ -332,6 +333,7 @@ def chip(runs: list[open_runs.Run]) -> str:
     return "Samples" if samples else ""
 
 
+# What is drawn.
 HALF_WIDTH = 466
 SMALL_WIDTH = 172
 FILES = {  # label, ending, type

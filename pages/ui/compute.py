@@ -212,6 +212,7 @@ def _text(computation: Computation[Any], done: int, total: int) -> str:
     return f"{done + 1} of {total}: {words}" if total > 1 else words
 
 
+# Studies in the background.
 LOOK_S: Final = 2.0  # how often runs are looked for
 AGAIN_S: Final = 30.0  # how long to wait after a failure
 TRIES: Final = 2

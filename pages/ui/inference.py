@@ -103,6 +103,7 @@ def _ask(client: Client, name: str, question: Json, timeout_s: float, work: Work
         raise LostWorker("LOST_WORKER", what, "try again in a moment") from error
 
 
+# Pictures and texts of rows.
 SHOWN: Final = 12
 SIDE: Final = 112  # pixels on the screen
 

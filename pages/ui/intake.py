@@ -296,6 +296,7 @@ def remove(files: Iterable[Path]) -> None:
         path.unlink(missing_ok=True)
 
 
+# A history of gammas.
 INTAKE: Final = Intake["FileReading[HistoryFile]"]("gamma")
 COLUMNS = "epoch, bin, lower, upper, count, confidence, accuracy, gamma"
 
@@ -333,6 +334,7 @@ def _keep_history(open_run: Callable[[str], None], reading: "FileReading[History
     open_run(manifest.id)
 
 
+# Readings between which a file does not decide.
 READ = (
     "NPZ, NPY, CSV, TSV, Parquet, safetensors, PT, PTH, PKL, P, DAT, JSON, JSONL, or a ZIP of one"
 )

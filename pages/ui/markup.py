@@ -20,6 +20,7 @@ def text(piece: str, *values: object) -> str:
     return str(getattr(PIECES, piece)(*values))
 
 
+# Escape.
 _SPECIAL = re.compile(r"[!-/:-@\[-`{-~]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 _DIRECTIVE = re.compile(r"&#58;(?=\w)")

@@ -108,6 +108,7 @@ def picked(key: str) -> Points:
     return list(chosen["points"])
 
 
+# The slider that is answered while it is dragged.
 Columns = Mapping[str, Sequence[Any]]  # Any: a value a step, as Plotly takes it
 _SLIDER = st.components.v2.component(
     "candor_dragged",

@@ -163,6 +163,7 @@ def trained(rows: Sequence[PublishedNumber]) -> dict[Place, TrainedRun]:
     return runs
 
 
+# What is chosen.
 FIRST_DATA, FIRST_NETWORK = "cifar10", "resnet50"
 FIRST_RUN = "cifar10-ce"  # the sample beside the first story
 MOST = 3  # runs beside
@@ -269,6 +270,7 @@ def pick_own_runs(filters: Filters) -> list[open_runs.Run]:
     return [run for run in map(open_runs.find_or_none, chosen) if run is not None]
 
 
+# Training what a table prints.
 PRINTED = "As printed"
 
 

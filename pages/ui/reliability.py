@@ -105,6 +105,7 @@ def log_counts() -> bool | None:
     return {"linear": False, "log": True}.get(scale)
 
 
+# Figures, tables and rows.
 ROWS_SHOWN = 200
 MORE = "rows.more.of"  # in the session: the bin of which more pictures are shown
 DIAGRAM_WIDTH = 486  # where square, axis and histogram fit without a hole between them

@@ -156,6 +156,7 @@ def open_in_reliability(run_id: str) -> None:
     st.switch_page(site.RELIABILITY.script, query_params=state.linked(run))
 
 
+# Runs that are compared.
 TAG = "tag:"  # begins a choice that stands for all runs with a tag; no run's id has a colon
 MOST_PICKABLE = 200  # offered by the picker; the Runs page lists and searches all
 CHOSEN_WITH = "app.compared_with"  # the run that was open when runs were chosen

@@ -46,6 +46,7 @@ def enter_demo() -> None:
         server.at_end(partial(shutil.rmtree, home, ignore_errors=True))
 
 
+# Users and roles.
 ROLE_CLAIM, GROUP_CLAIM = "CANDOR_ROLE_CLAIM", "CANDOR_GROUP_CLAIM"  # dots lead into objects
 HOURS: Final = "CANDOR_LOGIN_HOURS"
 DEFAULT_HOURS: Final = 12.0

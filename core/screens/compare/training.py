@@ -316,6 +316,7 @@ def seeds_table(
     )
 
 
+# Measures by epoch.
 MOST = 6  # runs whose curves are told apart
 HEIGHT = 300
 LETTERS_PX = 44  # right of the plot

@@ -292,6 +292,7 @@ def replay_cells(run_id: str) -> int:
     return open_library().validation_logits(run_id).size
 
 
+# What is said of one epoch.
 ALIKE = 0.005  # gammas nearer to one another than this are told as one
 HUNDREDTH, THOUSAND = 0.01, 1000.0
 MOST_NAMED = 15  # more bins are counted instead

@@ -139,6 +139,7 @@ def strip(score: Score, floor: Floor | None, tone: Tone) -> Strip | None:
     )
 
 
+# Tables, captions and alt texts.
 BIN_COLUMNS = (
     Column("bin_low", "from", "number"),
     Column("bin_high", "to", "number"),

@@ -67,6 +67,7 @@ def _next_free(options: Sequence[Option], start: int, taken: Collection[Option])
     return next((option for option in around if option not in taken), around[0])
 
 
+# Bins.
 NARROW = 0.10  # an interval at most this wide, inside the band, is within chance; else too few
 DIGITS = 12  # of a share: sums of bins miss 1 by less
 BAND_MIN = 20  # below this many images the band would span the axis

@@ -280,6 +280,7 @@ def memory(size: int) -> str:
     return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
 
 
+# Forms of tables, by kind.
 Kind = Literal[
     "text",
     "count",  # 10,000

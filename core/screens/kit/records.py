@@ -160,6 +160,7 @@ def written(cell: Cell, kind: Kind) -> str:
     return FORMS[kind](cell, None, None)[0]
 
 
+# Tables of estimates.
 Mark = Literal["", "beyond", "tie"]
 TIE = "tie"
 

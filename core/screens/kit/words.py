@@ -87,6 +87,7 @@ SCORE_WORDS: Final[dict[str, str]] = {
 }
 
 
+# What rows are called.
 WRITTEN: Final = re.compile(r"\b(?:(an|a) )?(image|picture)(s?)\b", re.IGNORECASE)
 # "row 12" is a place in a file, and a row's name or order is the file's.
 ROWS: Final = re.compile(r"\b(?:(an|a) )?(row)(s?)\b(?! (?:\d|name|order|number))", re.IGNORECASE)

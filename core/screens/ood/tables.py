@@ -197,6 +197,7 @@ def certain_table(confident: ConfidentRows, row_ids: Sequence[str], score: str) 
     )
 
 
+# What corruptions do.
 MOST_ROWS, WORST = 10, 8  # of more corruptions than MOST_ROWS the page first shows the WORST
 ROW_PX, FRAME_PX = 20, 54  # ten rows end within two screens of 720 px
 CIVIDIS = ("#00204C", "#31446B", "#666870", "#958F78", "#CAB969", "#FFE945")

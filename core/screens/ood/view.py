@@ -256,6 +256,7 @@ def _ends(edges: Float, *, log: bool) -> list[float]:
     return ends
 
 
+# The view of one run and one set.
 SUMS = " Counts are sums of weights."
 PLAIN_TITLE, PLAIN_AXIS = "How unsure it is", "Sure on the left, unsure on the right"
 ROC_COLUMNS = (

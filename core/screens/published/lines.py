@@ -241,6 +241,7 @@ PLAIN: Final = PublishedWords(
 )
 
 
+# Lines.
 Moment = Literal["both", "before", "after"]
 FIRST_METRICS: Final = ("ece_ew", "ece_em", "error", "accuracy", "nll")
 UNKNOWN: Final = "Data and network unknown: the run was uploaded."

@@ -213,6 +213,7 @@ def _column(row: PublishedNumber) -> str:
     return "ts" if row.posthoc == "focal_ts" else row.posthoc
 
 
+# The view.
 MOST_ROWS: Final = 60  # of the table; the file has all
 MOST_DRAWN: Final = 40
 NO_INTERVALS: Final = "Papers print no intervals."

@@ -190,6 +190,7 @@ def tone_of(gap: Gap) -> Tone:
     return "under" if gap.high < 0.0 else "few"
 
 
+# Figures, tables and the view.
 HEIGHT = 330
 
 

@@ -131,6 +131,7 @@ def _confusions(predictions: Predictions, inside: Int) -> str:
     return f"Most often {', '.join(parts)}." if parts else ""
 
 
+# The view.
 KEY = (
     Swatch("says more than it should", "over", "dot"),
     Swatch("says less", "under", "dot"),

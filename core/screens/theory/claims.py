@@ -460,6 +460,7 @@ def isolines(
     return figure
 
 
+# Claims that fail.
 FCL_PAPER = "FCL 2024"
 FALLING = (  # rows whose top probability falls for some gamma above 0, and the gamma that is named
     ("8 × 12\u202f%, 2 × 2\u202f%", (0.12,) * 8 + (0.02,) * 2, 1.0),

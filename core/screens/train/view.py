@@ -130,6 +130,7 @@ def panel(measure: MeasurePanel, theme: Theme) -> go.Figure:
 
 TRAINING, VALIDATION, TEST = "training", "validation", "test"
 EQUAL_MASS = "equal mass"
+# Distributions of a training.
 DASHES = {TRAINING: "dot", TEST: "dashdot", EQUAL_MASS: "dash"}
 OVERLAY = "dash"
 

@@ -357,6 +357,7 @@ def shape() -> None:
             FORM.draw("outputs", width=WIDE)
 
 
+# Weights.
 CONVERTER: Final = Path(__file__).parents[3] / "assets" / "convert_checkpoint.py"
 OF_OTHERS: Final = (  # what no network here can be loaded from
     *(RefusalCode.FORMAT_UNKNOWN, RefusalCode.TORCHSCRIPT),

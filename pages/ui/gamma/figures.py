@@ -181,6 +181,7 @@ def drawn_over(history: GammaDynamics, second: Second | None) -> SecondHistory |
     return SecondHistory(dynamics.grid, mark.colour, dash)
 
 
+# What is drawn.
 EVERY_S = 2.0
 _PLAY = st.components.v2.component(
     "candor_play",

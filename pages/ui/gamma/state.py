@@ -228,6 +228,7 @@ def replay(settings: ReplaySettings) -> GammaDynamics | None:
     )
 
 
+# What is shown.
 OF_ONE_RUN = ("epoch", "bin", "against")
 MOVED = "gamma.moved"
 OFFERED = 4  # of the user's own, where nothing is open

@@ -80,6 +80,7 @@ def request() -> SlurmRequest | None:
     return SlurmRequest(**FORM.settings(SlurmRequest)) if in_cluster() else None
 
 
+# Devices, networks and time.
 NETWORKS: Final = BackgroundTask(
     "networks",
     "",

@@ -158,6 +158,7 @@ def threshold_slider(alarms: float, moved: Dragged) -> None:
     )
 
 
+# What is drawn.
 HALF_WIDTH = 470
 ROWS_SHOWN = 50
 MAP_WIDTH = 229  # four stand beside each other at 1,280 px
@@ -331,6 +332,7 @@ def moved(name: SetName, steps: Sequence[AtThreshold]) -> Dragged:
     )
 
 
+# The table, and other runs.
 MOST = 5  # beside the open one
 LISTED = 200
 

@@ -305,6 +305,7 @@ def _fitted(run: open_runs.Run) -> tuple[float | None, str]:
         return None, refusal.what
 
 
+# Files of scores.
 AUTO = "(by its name)"
 CHOOSE = "choose below how it is to be read"
 UNUSABLE = {  # of a column of the file

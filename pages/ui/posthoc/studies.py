@@ -228,6 +228,7 @@ def innate_calibrations(
     return {run: results[of] for run, of in steps.items() if of in results}
 
 
+# What is chosen.
 # Searches of one's own, and papers that set more than that
 BY = {search: PROTOCOLS[search].label for search in ("exact", "grid", "line")} | PAPERS
 

@@ -114,6 +114,7 @@ def audit_trail(library: Library) -> None:
         widgets.save(table, "audit_trail")
 
 
+# The table.
 LISTED = 250  # runs at a time
 DONE = "library.done"  # what was done last, and what takes it back
 OPENED = "library.name"  # the name that was clicked in the table

@@ -487,6 +487,7 @@ def _submission() -> None:
             FORM.draw(name)
 
 
+# Submission.
 MAX_CONFIG_BYTES: Final = 64 * 1024
 NOT_LOADED: Final = "train.not_loaded"
 LOADS: Final = "train.loads"  # files taken in; after each the uploader is a new one

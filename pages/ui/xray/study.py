@@ -277,6 +277,7 @@ class FilmStudy:
         return self.main.scored.findings[self.index]
 
 
+# Place in the link, sources and computations.
 HEAVY_CELLS = 20_000  # scores whose resampling would keep a page waiting
 AS_READ: Final = "none"  # for the method of recalibration
 
