@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.ui import frame, markup, open_runs, selected_runs, tour, widgets
-from pages.ui.jobs.queue import refused
+from pages.ui.jobs.watch import refused
 from pages.ui.runs import audit_jobs, several, table, upload
 from pages.ui.visitor import open_jobs, open_library
 

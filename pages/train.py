@@ -5,7 +5,8 @@ from functools import partial
 import streamlit as st
 
 from pages.ui import frame, site, state, widgets
-from pages.ui.jobs import machine, queue
+from pages.ui.jobs import machine
+from pages.ui.jobs import watch as job_watch
 from pages.ui.jobs.watch import JobPage, follow, rows, stop
 from pages.ui.train import form, watch
 from pages.ui.visitor import open_jobs
@@ -25,7 +26,7 @@ with frame.caught():
         with st.container():  # keeps what follows in its place, whatever is in it
             if not listed or state.plain():
                 form.one_click(jobs)
-            queue.refused()
+            job_watch.refused()
         place = st.container()
         if not state.plain():
             left, place = st.columns([5, 3], gap="large")
@@ -39,7 +40,7 @@ with frame.caught():
                 form.buttons(jobs, configs, listed)
         with place:
             with st.container():
-                queue.head(jobs, listed)
+                job_watch.head(jobs, listed)
             rows(listed)
     elif watched := PAGE.find(jobs, job_id, listed):
         PAGE.head(watched, "", watch.sentence(watched))

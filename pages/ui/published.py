@@ -57,7 +57,8 @@ from core.training.submission import BERT_BASE, check_folder, printed_settings, 
 from pages.ui import frame, open_runs, selected_runs, session, site, state, visitor, widgets
 from pages.ui.caching import cached
 from pages.ui.compute import Computation, Rows, computed, step
-from pages.ui.jobs import machine, queue
+from pages.ui.jobs import machine
+from pages.ui.jobs import watch as job_watch
 from pages.ui.markup import esc
 from pages.ui.visitor import open_jobs, open_library
 
@@ -394,7 +395,7 @@ def _training(rows: Sequence[PublishedNumber]) -> JsonObject:
     listed = jobs.list()
     new = _not_queued(listed, configs)
     machine.time(new, listed)
-    queue.refused()
+    job_watch.refused()
     with st.container(horizontal=True, vertical_alignment="center"):
         if new:
             st.button(
@@ -428,4 +429,4 @@ def _queue(jobs: LocalJobs, configs: Sequence[TrainConfig], request: SlurmReques
         if new := _not_queued(jobs.list(), configs):
             jobs.submit(new, request=request)
     except AuditError as error:
-        st.session_state[queue.REFUSED] = error
+        st.session_state[job_watch.REFUSED] = error

@@ -34,7 +34,8 @@ from pages.ui.evaluate import state as form
 from pages.ui.evaluate.state import FORM, SHOWN, Pictures, key, pictures, pictures_home
 from pages.ui.form import NARROW, SESSION, WIDE
 from pages.ui.intake import FileReading, Intake, SealedFile, server_paths
-from pages.ui.jobs import machine, queue
+from pages.ui.jobs import machine
+from pages.ui.jobs import watch as job_watch
 from pages.ui.markup import esc
 from pages.ui.weights_source import OpenedWeights
 
@@ -394,7 +395,7 @@ def title(*, explained: bool) -> None:
 def refused() -> None:
     """Show why the last file was refused, or the last submission; what was open is still there."""
     with st.container():  # keeps what follows in its place, whatever is in it
-        queue.refused()
+        job_watch.refused()
         intake = weights_source.intake()
         intake.refused()
         if any(refusal.error.code in CONVERTED for refusal in intake.refusals):

@@ -24,7 +24,6 @@ from core.screens.train.words import JobProgress
 from core.training import threads
 from core.training.distributions import LEARNED
 from pages.ui import markup, open_runs, site, state, visitor, widgets
-from pages.ui.jobs import queue
 from pages.ui.jobs import watch as job_watch
 from pages.ui.jobs.watch import WatchedJob
 from pages.ui.train import form
@@ -39,7 +38,7 @@ def sentence(watched: WatchedJob) -> Sentence:
     """Return the sentence about a training."""
     jobs, job = watched.jobs, watched.job
     course = JobProgress.of(_history(job), jobs.config(job.id).epochs)
-    return words.sentence(job, course, watched.place, queue.edition(), paused=jobs.paused)
+    return words.sentence(job, course, watched.place, job_watch.edition(), paused=jobs.paused)
 
 
 def _history(job: Job) -> History:
@@ -90,7 +89,7 @@ def actions(watched: WatchedJob) -> None:
         try:
             form.fill(config, job)
         except UsageError as error:
-            st.session_state[queue.REFUSED] = error
+            st.session_state[job_watch.REFUSED] = error
         else:
             st.query_params.pop("job", None)
         st.rerun()
@@ -135,7 +134,7 @@ def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
         warning = words.threads_words(counts, threads.expected(config.devices))
         if warning:
             widgets.caption(warning)
-    edition, progress = queue.edition(), jobs.progress(job.id)
+    edition, progress = job_watch.edition(), jobs.progress(job.id)
     text = words.progress_words(progress, edition) if progress else ""
     job_watch.progress(jobs, job, progress, text)
     course = JobProgress.of(history, config.epochs)
