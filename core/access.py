@@ -67,23 +67,12 @@ NEEDS: Final[Mapping[Act, Role]] = {
 
 @dataclass(frozen=True)
 class Visitor:
-    """Who asks.
+    """Who asks."""
 
-    Attributes
-    ----------
-    user : str
-        `LOCAL_OWNER`, or what `user_id` made.
-    role : Role
-    groups : tuple of str
-        Those the user is in, as `group_id` makes them.
-    group : str
-        The one of them that owns what is kept from now on; empty for the user.
-    """
-
-    user: str
+    user: str  # `LOCAL_OWNER`, or what `user_id` made
     role: Role
-    groups: tuple[str, ...] = ()
-    group: str = ""
+    groups: tuple[str, ...] = ()  # those the user is in, as `group_id` makes them
+    group: str = ""  # the one of them that owns what is kept from now on; empty for the user
 
     @property
     def owner(self) -> str:
@@ -154,18 +143,12 @@ def _digest(*parts: str) -> str:
 
 @dataclass(frozen=True)
 class Quotas:
-    """What one owner may use; None for no limit.
+    """What one owner may use; None for no limit."""
 
-    Attributes
-    ----------
-    disk, drafts : int or None
-        Bytes of runs in the library, deleted ones too, and of uploads that were not kept.
-    jobs : int or None
-        Jobs that have not ended.
-    """
-
+    # disk, drafts: bytes of runs in the library, deleted ones too, and of uploads that were not
+    # kept
     disk: int | None = None
-    jobs: int | None = None
+    jobs: int | None = None  # jobs that have not ended
     drafts: int | None = None
 
     @classmethod

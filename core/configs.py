@@ -20,42 +20,22 @@ class BinRule(StrEnum):
 
 @dataclass(frozen=True)
 class AuditConfig:
-    """Settings of one audit.
+    """Settings of one audit."""
 
-    Parameters
-    ----------
-    n_bins : int
-        Number of bins, 1 to 1,000.
-    bins : BinRule
-        Rule of the reliability diagram; `ece` is always equal width, `ece_em` equal mass.
-    level : float
-        Level of every interval, 0.01 to 0.9999.
-    n_resamples : int
-        Bootstrap resamples, 10 to 20,000.
-    seed : int
-        Seed of every resample, 0 to 2**63 - 1.
-    smece : str
-        ``exact`` kernel integral, or ``relplot`` for the released grid version.
-    smoother : str
-        Of ICI, E50, E90 and Emax: ``lowess`` (Harrell) or ``loess`` (Austin and Steyerberg).
-    nll_clip : float or None
-        Probabilities below it are raised to it in the NLL; None (default) clips nothing.
-    metrics : tuple of str
-        Names to compute; empty means all that the scores support.
-    small_gap, small_slope : float
-        What is off by less than both is off by less than matters: of the signed gap, as a
-        fraction, and of the slope from 1; 0 to 1.
-    """
-
-    n_bins: int = defaults.N_BINS
+    n_bins: int = defaults.N_BINS  # number of bins, 1 to 1,000
+    # Rule of the reliability diagram; `ece` is always equal width, `ece_em` equal mass
     bins: BinRule = BinRule.EQUAL_WIDTH
-    level: float = defaults.LEVEL
-    n_resamples: int = defaults.N_RESAMPLES
-    seed: int = defaults.SEED
-    smece: str = "exact"
+    level: float = defaults.LEVEL  # level of every interval, 0.01 to 0.9999
+    n_resamples: int = defaults.N_RESAMPLES  # bootstrap resamples, 10 to 20,000
+    seed: int = defaults.SEED  # seed of every resample, 0 to 2**63 - 1
+    smece: str = "exact"  # ``exact`` kernel integral, or ``relplot`` for the released grid version
+    # Of ICI, E50, E90 and Emax: ``lowess`` (Harrell) or ``loess`` (Austin and Steyerberg)
     smoother: str = defaults.SMOOTHER
+    # Probabilities below it are raised to it in the NLL; None (default) clips nothing
     nll_clip: float | None = None
-    metrics: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()  # names to compute; empty means all that the scores support
+    # small_gap, small_slope: what is off by less than both is off by less than matters: of the
+    # signed gap, as a fraction, and of the slope from 1; 0 to 1
     small_gap: float = defaults.SMALL_GAP
     small_slope: float = defaults.SMALL_SLOPE
 

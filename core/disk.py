@@ -123,10 +123,8 @@ class JsonError(ValueError):
 def parse_json(text: str | bytes) -> object:
     """Return JSON in UTF-8 without NaN, infinities and keys that are given twice.
 
-    Raises
-    ------
-    JsonError
-        It is anything else. Of a key that is given twice nobody can say which value is meant.
+    Raises JsonError: it is anything else. Of a key that is given twice nobody can say which value
+    is meant.
     """
     try:
         plain = text if isinstance(text, str) else text.decode("utf-8")
@@ -164,10 +162,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def utf8_name(name: str) -> str:
     """Return the name of a file of data as it is.
 
-    Raises
-    ------
-    Refused
-        DATA_ROOT: it is not UTF-8.
+    Raises Refused DATA_ROOT: it is not UTF-8.
     """
     try:
         name.encode()

@@ -43,7 +43,6 @@ class Field:
         Printed name, and one sentence.
     low, high : float, optional
         Range of a number, both ends included unless they are open.
-    open_low, open_high : bool
     choices : mapping
         Printed name of each value, where only some are allowed; beside a range, of each word.
     length : int, optional

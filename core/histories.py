@@ -18,21 +18,11 @@ LAST_EPOCH = 10**9  # places and differences of epochs stay whole numbers of 64 
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Metrics by epoch, one row for each value.
+    """Metrics by epoch, one row for each value."""
 
-    Parameters
-    ----------
-    epoch : (R,) int64
-        From 0.
-    metric : R strings
-        What the value is.
-    value : (R,) float64
-        NaN where the metric has no value.
-    """
-
-    epoch: Int
-    metric: tuple[str, ...]
-    value: Float
+    epoch: Int  # (R,), from 0
+    metric: tuple[str, ...]  # what the value is
+    value: Float  # (R,), NaN where the metric has no value
 
     def __post_init__(self) -> None:
         """Freeze the columns."""
@@ -56,44 +46,28 @@ class History:
 class BinHistory:
     """Validation bins and gammas by update, one row for each bin; sorted by update, then bin.
 
-    Parameters
-    ----------
-    epoch, bin : (R,) int64
-        Epochs may have gaps, and end at 10**9; each update has the bins 0..B-1.
-    lower, upper : (R,) float64 in [0, 1]
-        Edges of the bin, ascending within an epoch.
-    count : (R,) int64
-        Validation answers in it.
-    confidence, accuracy : (R,) float64 in [0, 1]
-        Means of these; NaN where the bin is empty.
-    gap : (R,) float64
-        Confidence minus accuracy; 0 where the bin is empty.
-    gamma : (R,) float64
-        After this update; below 0 it is inverse focal loss with the absolute value.
-    train_confidence : (R,) float64 in [0, 1]
-        Mean p of the true class over the training rows of this bin; NaN where it is not known.
-    update : (R,) int64, optional
-        Number of the update since training began; of a history with one an epoch, the epoch.
-    trained : (R,) float64, optional
-        Epochs that were trained when it was made; else it was made at the end of its epoch.
-
-    Raises
-    ------
-    Refused
-        EMPTY, TABLE_SIZE, NONFINITE, HISTORY_RANGE, HISTORY_BINS or HISTORY_GAP.
+    Raises Refused EMPTY, TABLE_SIZE, NONFINITE, HISTORY_RANGE, HISTORY_BINS or HISTORY_GAP.
     """
 
+    # epoch, bin: (R,), epochs may have gaps, and end at 10**9; each update has the bins 0..B-1
     epoch: Int
     bin: Int
+    # lower, upper: (R,) in [0, 1], edges of the bin, ascending within an epoch
     lower: Float
     upper: Float
-    count: Int
+    count: Int  # (R,), validation answers in it
+    # confidence, accuracy: (R,) in [0, 1], means of these; NaN where the bin is empty
     confidence: Float
     accuracy: Float
-    gap: Float
+    gap: Float  # (R,), confidence minus accuracy; 0 where the bin is empty
+    # (R,), after this update; below 0 it is inverse focal loss with the absolute value
     gamma: Float
+    # (R,) in [0, 1], mean p of the true class over the training rows of this bin; NaN where it is
+    # not known
     train_confidence: Float
+    # (R,), number of the update since training began; of a history with one an epoch, the epoch
     update: Int = field(default_factory=lambda: np.empty(0, np.int64))
+    # (R,), epochs that were trained when it was made; else it was made at the end of its epoch
     trained: Float = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:

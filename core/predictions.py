@@ -84,18 +84,10 @@ def group_nouns(column: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Groups:
-    """Which rows belong together: films of a patient, rows of a site, crops of an image.
+    """Which rows belong together: films of a patient, rows of a site, crops of an image."""
 
-    Attributes
-    ----------
-    name : str
-        Column that says so, for example ``patient``.
-    of_row : (N,) int64
-        Number of each row's group, 0..G-1, every one of them in use.
-    """
-
-    name: str
-    of_row: Int
+    name: str  # column that says so, for example ``patient``
+    of_row: Int  # (N,), number of each row's group, 0..G-1, every one of them in use
 
     @classmethod
     def of(cls, name: str, values: Sequence[str]) -> Self:
@@ -142,19 +134,12 @@ class Groups:
 
 @dataclass(frozen=True)
 class Weights:
-    """How many rows each row stands for.
+    """How many rows each row stands for."""
 
-    Attributes
-    ----------
-    name : str
-        Column that says so.
-    of_row : (N,) float64
-        At least 0, in units of rows: whole numbers stay as they are, so that weight 2 is the row
-        twice; others are scaled to sum to the number of rows above 0, and kept to a billionth, so
-        that their sums are exact: where all rows came true, so did all of their weight.
-    """
-
-    name: str
+    name: str  # column that says so
+    # (N,), at least 0, in units of rows: whole numbers stay as they are, so that weight 2 is the
+    # row twice; others are scaled to sum to the number of rows above 0, and kept to a billionth, so
+    # that their sums are exact: where all rows came true, so did all of their weight
     of_row: Float
 
     @classmethod
@@ -205,18 +190,11 @@ class Weights:
 
 @dataclass(frozen=True)
 class Votes:
-    """What people said of each row.
+    """What people said of each row."""
 
-    Attributes
-    ----------
-    name : str
-        Column or file that says so.
-    of_row : (N, K) float64
-        Votes for each class: whole numbers, or shares that sum to 1 in each row. A row of zeros
-        was put to nobody.
-    """
-
-    name: str
+    name: str  # column or file that says so
+    # (N, K), votes for each class: whole numbers, or shares that sum to 1 in each row. A row of
+    # zeros was put to nobody.
     of_row: Float
 
     @classmethod
@@ -291,17 +269,11 @@ class Votes:
 
 @dataclass(frozen=True)
 class Dates:
-    """When each row is of; no number is taken of it.
+    """When each row is of; no number is taken of it."""
 
-    Attributes
-    ----------
-    name : str
-        Column that says so.
-    of_row : (N,) int64
-        Microseconds since 1970, in UTC where the file names zones; NO_DATE where nothing is said.
-    """
-
-    name: str
+    name: str  # column that says so
+    # (N,), microseconds since 1970, in UTC where the file names zones; NO_DATE where nothing is
+    # said
     of_row: Int
 
     @classmethod
@@ -357,18 +329,10 @@ def _moment(match: re.Match[str], *, month_first: bool) -> datetime:
 
 @dataclass(frozen=True)
 class Members:
-    """What each member of an ensemble, or each pass of dropout, says; its mean is audited.
+    """What each member of an ensemble, or each pass of dropout, says; its mean is audited."""
 
-    Attributes
-    ----------
-    name : str
-        The array that says so.
-    of_row : (N, M, K) float
-        As the file has them: of the kind of the scores.
-    """
-
-    name: str
-    of_row: npt.NDArray[np.floating]
+    name: str  # the array that says so
+    of_row: npt.NDArray[np.floating]  # (N, M, K), as the file has them: of the kind of the scores
 
 
 class SamplingDesign(NamedTuple):
@@ -388,24 +352,15 @@ INDEPENDENT = SamplingDesign()
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Claims and what became of them: the input of every reliability metric.
+    """Claims and what became of them: the input of every reliability metric."""
 
-    Parameters
-    ----------
-    confidence : (N,) float64 in [0, 1]
-        The claim: top-label confidence, or the probability of one class or label.
-    correct : (N,) bool
-        Whether the claim came true: the answer was right, or the class or label was present.
-    groups : (N,) int64, optional
-        Number of each row's group; without it every row is independent of the others.
-    weights : (N,) float64, optional
-        How many rows each stands for; without it one.
-    """
-
+    # (N,) in [0, 1], the claim: top-label confidence, or the probability of one class or label
     confidence: Float
+    # (N,), whether the claim came true: the answer was right, or the class or label was present
     correct: Bool
+    # (N,), number of each row's group; without it every row is independent of the others
     groups: Int | None = None
-    weights: Float | None = None
+    weights: Float | None = None  # (N,), how many rows each stands for; without it one
 
     @property
     def n(self) -> int:
@@ -420,70 +375,20 @@ class Outcomes:
 
 @dataclass(frozen=True, kw_only=True)
 class RowStats:
-    """Everything one pass over the score matrix yields for each row.
+    """Everything one pass over the score matrix yields for each row."""
 
-    Attributes
-    ----------
-    confidence : (N,) float64
-        Probability of the predicted class (its largest; the lowest index on ties).
-    predicted : (N,) int64
-        Predicted class.
-    correct : (N,) bool
-        Predicted class equals label.
-    log_p_true : (N,) float64
-        Natural logarithm of the true class's probability; -inf where it is 0.
-    brier : (N,) float64
-        Sum over classes of (p - onehot)^2, in [0, 2].
-    tied : int
-        Rows whose largest score is shared by several classes.
-    """
-
+    # (N,), probability of the predicted class (its largest; the lowest index on ties)
     confidence: Float
-    predicted: Int
-    correct: Bool
-    log_p_true: Float
-    brier: Float
-    tied: int
+    predicted: Int  # (N,), predicted class
+    correct: Bool  # (N,), predicted class equals label
+    log_p_true: Float  # (N,), natural logarithm of the true class's probability; -inf where it is 0
+    brier: Float  # (N,), sum over classes of (p - onehot)^2, in [0, 2]
+    tied: int  # rows whose largest score is shared by several classes
 
 
 @dataclass(frozen=True)
 class Predictions:
     """Scores and labels of one split.
-
-    Parameters
-    ----------
-    task : Task
-        multiclass, binary, multilabel or top_label.
-    kind : ScoreKind
-        What the scores are. Declared by the reader, never guessed here.
-    scores : array of float16, float32 or float64
-        (N, K) for multiclass; (N, 2) or (N,) for binary, the latter being the score of class 1;
-        (N, L) for multilabel; (N,) confidences for top_label.
-    labels : array of int
-        (N,) in 0..K-1; (N, L) of 0/1 for multilabel, -1 where nobody knows whether the label is
-        present: such a row counts in no number of that label.
-    class_names : sequence of str
-        K names (L for multilabel); empty means "0", "1", ...
-    predicted : (N,) int, optional
-        The predicted class; given for top_label only.
-    row_ids : (N,) str, optional
-        What the file calls each row.
-    renormalise : bool
-        Divide each row of probabilities by its sum, because the reader said so in a notice.
-    labelled : bool
-        False for inputs that belong to none of the classes: all labels are -1 then, and nothing
-        that needs the truth can be asked. Stated confidences may be any finite numbers then, the
-        larger the more familiar, and need no `predicted`.
-    groups : Groups, optional
-        Which rows belong together; intervals and verdicts honour it.
-    weights : Weights, optional
-        How many rows each stands for; every number honours it.
-    votes : Votes, optional
-        What people said of each row, for each class; of one answer a row with every class's score.
-    dates : Dates, optional
-        When each row is of.
-    members : Members, optional
-        What the scores are the mean of; of a whole split only, no other scores or fewer rows.
 
     Raises
     ------
@@ -496,19 +401,29 @@ class Predictions:
     them. Scores keep their dtype; computation is float64.
     """
 
-    task: Task
-    kind: ScoreKind
+    task: Task  # multiclass, binary, multilabel or top_label
+    kind: ScoreKind  # what the scores are. Declared by the reader, never guessed here.
+    # (N, K) for multiclass; (N, 2) or (N,) for binary, the latter being the score of class 1; (N,
+    # L) for multilabel; (N,) confidences for top_label
     scores: npt.NDArray[np.floating]
+    # (N,) in 0..K-1; (N, L) of 0/1 for multilabel, -1 where nobody knows whether the label is
+    # present: such a row counts in no number of that label
     labels: Int
-    class_names: tuple[str, ...] = ()
-    predicted: Int | None = None
-    row_ids: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()  # K names (L for multilabel); empty means "0", "1", ..
+    predicted: Int | None = None  # (N,), the predicted class; given for top_label only
+    row_ids: tuple[str, ...] = ()  # (N,), what the file calls each row
+    # Divide each row of probabilities by its sum, because the reader said so in a notice
     renormalise: bool = False
+    # False for inputs that belong to none of the classes: all labels are -1 then, and nothing that
+    # needs the truth can be asked. Stated confidences may be any finite numbers then, the larger
+    # the more familiar, and need no `predicted`.
     labelled: bool = True
-    groups: Groups | None = None
-    weights: Weights | None = None
+    groups: Groups | None = None  # which rows belong together; intervals and verdicts honour it
+    weights: Weights | None = None  # how many rows each stands for; every number honours it
+    # What people said of each row, for each class; of one answer a row with every class's score
     votes: Votes | None = None
-    dates: Dates | None = None
+    dates: Dates | None = None  # when each row is of
+    # What the scores are the mean of; of a whole split only, no other scores or fewer rows
     members: Members | None = None
 
     def __post_init__(self) -> None:
@@ -607,10 +522,7 @@ class Predictions:
     def labelled_rows(self, label: int) -> Int | None:
         """Return the numbers of the rows in which one of many labels is known; None for all.
 
-        Raises
-        ------
-        Refused
-            EMPTY: it is known in none, or in none of any weight.
+        Raises Refused EMPTY: it is known in none, or in none of any weight.
         """
         if self.task is not Task.MULTILABEL or not self.labelled:
             return None

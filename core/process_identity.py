@@ -17,23 +17,12 @@ PROC: Final = Path("/proc")
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """One process of one boot.
+    """One process of one boot."""
 
-    Attributes
-    ----------
-    boot : str
-        Identifier of the boot, and of the namespace that the pid belongs to.
-    pid : int
-    start : int
-        Clock ticks from the boot to its start.
-    host : str
-        Name of the machine.
-    """
-
-    boot: str
+    boot: str  # identifier of the boot, and of the namespace that the pid belongs to
     pid: int
-    start: int
-    host: str
+    start: int  # clock ticks from the boot to its start
+    host: str  # name of the machine
 
 
 @cache
@@ -68,10 +57,7 @@ def this_host() -> str:
 def identity(pid: int) -> ProcessIdentity | None:
     """Return who has a pid now; None off Linux, and when nobody or only a dead process has it.
 
-    Raises
-    ------
-    OSError
-        Nobody can tell: no file or memory is left to look with.
+    Raises OSError: nobody can tell: no file or memory is left to look with.
     """
     import psutil  # here alone: what never asks needs none
 

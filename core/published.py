@@ -44,48 +44,31 @@ CORRUPTION: Final = ("gaussian_noise", 5)  # of CIFAR-10-C in Ghosh et al. 2022;
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedNumber:
-    """One number of a paper.
+    """One number of a paper."""
 
-    Attributes
-    ----------
-    paper, table : str
-        A key of `PAPERS`, and the table's number there.
-    dataset, model, method : str
-        What was trained, on what, by which loss.
-    posthoc : str
-        ``none``; ``ts``, ``focal_ts``, ``ets`` or ``spline``: after that calibrator.
-    metric : str
-        A key of `DEFINITIONS`; of chest films ``auroc_FINDING``, ``auroc_mean``.
-    unit : str
-        Of `printed` and `std`, one of `UNITS`.
-    printed, std, temperature, gamma_ev : str
-        Number, standard deviation, temperature and the gamma of focal temperature scaling as
-        printed, with trailing zeros; all but the first may be empty.
-    ood_dataset : str
-        ``svhn`` or ``cifar10c`` for the AUROC of out-of-distribution inputs, else empty.
-    doubt, why : str
-        One of `DOUBTS`, and the reason where it is not ``none``: ``suspect`` contradicts another
-        number, ``uncertain`` may have been read wrongly.
-    note : str
-        What the paper says of the number, or leaves open.
-    """
-
+    # paper, table: a key of `PAPERS`, and the table's number there
     paper: str
     table: str
+    # dataset, model, method: what was trained, on what, by which loss
     dataset: str
     model: str
     method: str
-    posthoc: str
-    metric: str
-    unit: Unit
+    posthoc: str  # ``none``; ``ts``, ``focal_ts``, ``ets`` or ``spline``: after that calibrator
+    metric: str  # a key of `DEFINITIONS`; of chest films ``auroc_FINDING``, ``auroc_mean``
+    unit: Unit  # of `printed` and `std`, one of `UNITS`
+    # printed, std, temperature, gamma_ev: number, standard deviation, temperature and the gamma of
+    # focal temperature scaling as printed, with trailing zeros; all but the first may be empty
     printed: str
     std: str
     temperature: str
     gamma_ev: str
+    # ``svhn`` or ``cifar10c`` for the AUROC of out-of-distribution inputs, else empty
     ood_dataset: str
+    # doubt, why: one of `DOUBTS`, and the reason where it is not ``none``: ``suspect`` contradicts
+    # another number, ``uncertain`` may have been read wrongly
     doubt: Doubt
     why: str
-    note: str
+    note: str  # what the paper says of the number, or leaves open
 
     @property
     def value(self) -> float:
@@ -106,23 +89,13 @@ class PublishedNumber:
 
 @dataclass(frozen=True)
 class Definition:
-    """What a metric of the papers corresponds to here.
+    """What a metric of the papers corresponds to here."""
 
-    Attributes
-    ----------
-    metric : str
-        The key of Candor's metric of the same definition, else empty: shown, never compared.
-    label : str
-        Its name where Candor's metric has another, or there is none.
-    remark : str
-        What the papers leave open, or why nothing corresponds.
-    settings : mapping of str to str or int
-        Of the audit, where its defaults differ.
-    """
-
+    # The key of Candor's metric of the same definition, else empty: shown, never compared
     metric: str = ""
-    label: str = ""
-    remark: str = ""
+    label: str = ""  # its name where Candor's metric has another, or there is none
+    remark: str = ""  # what the papers leave open, or why nothing corresponds
+    # Of the audit, where its defaults differ
     settings: Mapping[str, str | int] = field(default_factory=dict)
 
 
@@ -226,29 +199,20 @@ class PaperSetting:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedSetting:
-    """One hyper-parameter of a paper.
+    """One hyper-parameter of a paper."""
 
-    Attributes
-    ----------
-    paper, source : str
-        A key of `PAPERS`, and the section, appendix or table that states it.
-    dataset, model, method : str
-        What it holds for: `ALL`, or keys as of `PublishedNumber`, split by semicolons. A method
-        may be a family (``focal``) or a calibrator (``ts``).
-    setting, value : str
-        What is set, and to what; lists are split by semicolons.
-    note : str
-        What the paper leaves open.
-    """
-
+    # paper, source: a key of `PAPERS`, and the section, appendix or table that states it
     paper: str
     source: str
+    # dataset, model, method: what it holds for: `ALL`, or keys as of `PublishedNumber`, split by
+    # semicolons. A method may be a family (``focal``) or a calibrator (``ts``).
     dataset: str
     model: str
     method: str
+    # setting, value: what is set, and to what; lists are split by semicolons
     setting: str
     value: str
-    note: str
+    note: str  # what the paper leaves open
 
 
 @cache

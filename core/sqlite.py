@@ -95,7 +95,6 @@ def put_away(path: Path, torn: int, away: Callable[[], None]) -> None:
 
     Parameters
     ----------
-    path : Path
     torn : int
         Its `number`. Who calls has it open, so that no later file is given the same.
     away : callable

@@ -47,10 +47,7 @@ def run(folder: JobFolder) -> Json:
 
     The result holds the audit as ``python -m core audit --json`` writes it.
 
-    Raises
-    ------
-    AuditError
-        Of the spec, the files, the audit or the library.
+    Raises AuditError: of the spec, the files, the audit or the library.
     """
     began = time.monotonic()
     spec, pace = spec_of(folder), AuditProgress(folder)
@@ -99,12 +96,7 @@ def run(folder: JobFolder) -> Json:
 
 
 class AuditProgress:
-    """Says about once a second how far the audit is: the stage, and how much of it is done.
-
-    Parameters
-    ----------
-    folder : JobFolder
-    """
+    """Says about once a second how far the audit is: the stage, and how much of it is done."""
 
     def __init__(self, folder: JobFolder) -> None:
         self._folder = folder

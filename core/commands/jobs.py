@@ -74,10 +74,8 @@ def request_of(arguments: argparse.Namespace, **fixed: int) -> "SlurmRequest | N
 
     What is `fixed` does not come from the settings file; options may still say otherwise.
 
-    Raises
-    ------
-    UsageError
-        SETTING: a value out of range, or one for a cluster without ``--launcher slurm``.
+    Raises UsageError SETTING: a value out of range, or one for a cluster without ``--launcher
+    slurm``.
     """
     from core.fields import fields_of
     from core.jobs.records import SLURM, SlurmRequest, defaults

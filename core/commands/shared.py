@@ -92,10 +92,7 @@ def write(path: Path, text: str) -> None:
 
     Half a character, of a name that is not UTF-8, is written as its code.
 
-    Raises
-    ------
-    UsageError
-        OUTPUT: the file cannot be written.
+    Raises UsageError OUTPUT: the file cannot be written.
     """
     data, name = text.encode("utf-8", "backslashreplace"), path.name
     try:
@@ -155,10 +152,7 @@ def config_of(arguments: argparse.Namespace) -> AuditConfig:
 def tables_of(arguments: argparse.Namespace) -> tuple[Json, dict[str, tuple[Path, str]]]:
     """Return the columns of groups and weights, and the tables in which they are.
 
-    Raises
-    ------
-    UsageError
-        FILE: there is no such table, or it cannot be opened.
+    Raises UsageError FILE: there is no such table, or it cannot be opened.
     """
     columns: Json = {}
     tables = {}
@@ -188,10 +182,7 @@ def with_votes(arguments: argparse.Namespace, result: Any, split: str) -> Any:  
 
     Its digest is that of both files.
 
-    Raises
-    ------
-    UsageError
-        FILE: there is no such file, or it cannot be opened.
+    Raises UsageError FILE: there is no such file, or it cannot be opened.
     """
     path, choice = votes_of(arguments)
     return result if path is None else voted(result, split, path, choice)
@@ -200,10 +191,7 @@ def with_votes(arguments: argparse.Namespace, result: Any, split: str) -> Any:  
 def votes_of(arguments: argparse.Namespace) -> tuple[Path | None, Any]:
     """Return the file of votes, None where none is named, and what is said of it.
 
-    Raises
-    ------
-    UsageError
-        FILE: there is no such file, or it cannot be opened.
+    Raises UsageError FILE: there is no such file, or it cannot be opened.
     """
     from core.readers.tables.votes import VoteChoice
 
@@ -265,10 +253,7 @@ def need_file(path: Path, *, or_folder: bool = False) -> None:
 
     `or_folder` lets a folder pass, whose shards are opened later.
 
-    Raises
-    ------
-    UsageError
-        FILE: the path leads to no file, is too long, or may not be read.
+    Raises UsageError FILE: the path leads to no file, is too long, or may not be read.
     """
     try:
         if or_folder and path.is_dir():
@@ -287,10 +272,8 @@ def need_file(path: Path, *, or_folder: bool = False) -> None:
 def read_options(arguments: argparse.Namespace, recipe: Json | None = None) -> tuple[Any, Json]:
     """Return how the file that was named is read, and the tables of its groups and weights.
 
-    Raises
-    ------
-    UsageError
-        FILE: it, its labels or a table is not there, or cannot be opened. SETTING: of an option.
+    Raises UsageError FILE: it, its labels or a table is not there, or cannot be opened. SETTING:
+    of an option.
     """
     from core.readers.predictions.result import ReadOptions
 
@@ -332,10 +315,7 @@ def read_file(
 def refuse_changed(file: str, result: Any) -> None:  # noqa: ANN401  ReadResult
     """Refuse a file that somebody wrote to while its scores were read in place.
 
-    Raises
-    ------
-    Refused
-        CHANGED.
+    Raises Refused CHANGED.
     """
     from core.arrays import was_written_to
 
@@ -346,10 +326,7 @@ def refuse_changed(file: str, result: Any) -> None:  # noqa: ANN401  ReadResult
 def split_of(split: str | None, result: Any) -> str:  # noqa: ANN401
     """Return the split that was asked for, else the one the reader chose.
 
-    Raises
-    ------
-    UsageError
-        SPLIT: the file has no part of that name.
+    Raises UsageError SPLIT: the file has no part of that name.
     """
     if split is None:
         return str(result.chosen_split)

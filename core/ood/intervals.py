@@ -143,8 +143,6 @@ def numbers(
     ----------
     separation : Separation
         Both sets.
-    level : float
-        Of the intervals.
     n_resamples, seed : int
         Of the bootstrap: both sets are resampled on their own. With more than `CELLS` distinct
         scores rows are exchanged within cells of neighbouring scores.
@@ -295,8 +293,6 @@ def auroc_difference(
     ----------
     scores, other : pair of (N,) and (M,) float64
         Scores of the in-distribution and the out-of-distribution rows, in the same order.
-    level : float
-        Of the interval.
     groups : pair of (N,) and (M,) int64 or None
         Group of each row of both sets.
     weights : pair of (N,) and (M,) float64 or None

@@ -18,24 +18,12 @@ DEFAULT = "entropy"
 
 @dataclass(frozen=True)
 class OodScore:
-    """One way to score a row.
+    """One way to score a row."""
 
-    Attributes
-    ----------
-    label : str
-        Printed name.
-    axis : str
-        What the number is, with its unit.
-    plain : str
-        What it means, in one sentence without jargon.
-    source : str
-        Where the definition comes from.
-    """
-
-    label: str
-    axis: str
-    plain: str
-    source: str
+    label: str  # printed name
+    axis: str  # what the number is, with its unit
+    plain: str  # what it means, in one sentence without jargon
+    source: str  # where the definition comes from
 
 
 SCORES = {

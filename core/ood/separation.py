@@ -33,18 +33,10 @@ BothWeights = tuple[Float | None, Float | None]
 
 @dataclass(frozen=True)
 class Members:
-    """The rows of a set: which belong together, and how many each stands for.
+    """The rows of a set: which belong together, and how many each stands for."""
 
-    Attributes
-    ----------
-    place : (N,) int64
-        Where each row's score lies among the distinct ones of both sets.
-    extents : SamplingDesign
-        Groups, 0..G-1, and weights, above 0; without groups every row is one.
-    """
-
-    place: Int
-    extents: SamplingDesign
+    place: Int  # (N,), where each row's score lies among the distinct ones of both sets
+    extents: SamplingDesign  # groups, 0..G-1, and weights, above 0; without groups every row is one
 
     @classmethod
     def of(cls, values: Float, scores: Float, extents: SamplingDesign) -> Self:
@@ -101,23 +93,15 @@ def mean_variance(values: Float, groups: Int, weights: Float | None) -> float:
 
 @dataclass(frozen=True)
 class Separation:
-    """Scores of both sets, sorted once.
+    """Scores of both sets, sorted once."""
 
-    Attributes
-    ----------
-    values : (G,) float64
-        Distinct scores, ascending.
-    inside, outside : (G,) int64
-        In-distribution and out-of-distribution rows of each value; of a weighted set float64,
-        their weight.
-    members : pair of Members, optional
-        Which rows of either set belong together or stand for several; without it every row is
-        independent.
-    """
-
-    values: Float
+    values: Float  # (G,), distinct scores, ascending
+    # inside, outside: (G,), in-distribution and out-of-distribution rows of each value; of a
+    # weighted set float64, their weight
     inside: arrays.Counts
     outside: arrays.Counts
+    # Which rows of either set belong together or stand for several; without it every row is
+    # independent
     members: tuple[Members, Members] | None = None
 
     @classmethod

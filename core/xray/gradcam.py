@@ -37,16 +37,11 @@ MOST_MAPS: Final = 2_048  # that ScoreCAM looks at the film through
 
 @dataclass(frozen=True, eq=False)
 class FilmSaliency:
-    """What a network says of some films, and where that comes from.
+    """What a network says of some films, and where that comes from."""
 
-    Attributes
-    ----------
-    logits : (n, L) float32
-    maps : (P, h, w) float32
-        One a pair, at least 0, as large as the layer's maps, not scaled; in the unit of the method.
-    """
-
-    logits: npt.NDArray[np.float32]
+    logits: npt.NDArray[np.float32]  # (n, L)
+    # (P, h, w), one a pair, at least 0, as large as the layer's maps, not scaled; in the unit of
+    # the method
     maps: Maps
 
 

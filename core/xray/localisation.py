@@ -117,10 +117,6 @@ def localise(
         of its own film.
     threshold : float
         Of `iou`, a share of each map's largest value.
-    level : float
-        Of the intervals.
-    seed : int
-        Of the resamples.
     """
     pairs = list(zip(maps, boxes, strict=True))
     film_ids = range(len(pairs)) if films is None else films

@@ -33,24 +33,13 @@ Oval = tuple[float, float, float, float]  # middle x, y, half width, half height
 
 @dataclass(frozen=True, eq=False)
 class Phantom:
-    """One synthetic film and the truth about it.
+    """One synthetic film and the truth about it."""
 
-    Attributes
-    ----------
-    pixels : (128, 128) uint8
-        White is dense, as on a film; SYNTHETIC is written at the lower left.
-    present : dict of str to bool
-        Which findings it has.
-    boxes : dict of str to (left, top, right, bottom)
-        Of the findings it has, in pixels.
-    lungs : (128, 128) bool
-        Where the lungs are.
-    """
-
+    # (128, 128), white is dense, as on a film; SYNTHETIC is written at the lower left
     pixels: npt.NDArray[np.uint8]
-    present: Mapping[str, bool]
-    boxes: Mapping[str, Box]
-    lungs: Bool
+    present: Mapping[str, bool]  # which findings it has
+    boxes: Mapping[str, Box]  # of the findings it has, in pixels
+    lungs: Bool  # (128, 128), where the lungs are
 
 
 @dataclass(frozen=True, kw_only=True)

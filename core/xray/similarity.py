@@ -28,7 +28,6 @@ def cascade(model: nn.Module, seed: int) -> Iterator[tuple[str, nn.Module]]:
     ----------
     model : nn.Module
         Not changed.
-    seed : int
 
     Yields
     ------
