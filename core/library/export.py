@@ -25,7 +25,7 @@ import numpy.typing as npt
 from core.disk import PART
 from core.errors import LibraryError
 from core.library.manifest import Manifest
-from core.predictions import Predictions, Task
+from core.predictions import Dates, Predictions, Task
 from core.readers.predictions.parts import (
     DATE_NAME,
     GROUP_NAME,
@@ -122,19 +122,15 @@ def _split_arrays(
             arrays[f"{key}_predicted"] = predictions.predicted
         if predictions.row_ids:
             arrays[f"{key}_ids"] = np.array(predictions.row_ids)
-        if predictions.groups is not None:
-            arrays[f"{key}_groups"] = predictions.groups.of_row
-            arrays[GROUP_NAME] = np.array(predictions.groups.name)
-        if predictions.weights is not None:
-            arrays[f"{key}_weights"] = predictions.weights.of_row
-            arrays[WEIGHT_NAME] = np.array(predictions.weights.name)
-        if predictions.votes is not None:
-            arrays[f"{key}_votes"] = predictions.votes.of_row
-            arrays[VOTES_NAME] = np.array(predictions.votes.name)
-        if predictions.dates is not None:
-            arrays[f"{key}_dates"] = predictions.dates.texts
-            arrays[DATE_NAME] = np.array(predictions.dates.name)
-        if predictions.members is not None:
-            arrays[f"{key}_members"] = predictions.members.of_row
-            arrays[MEMBERS_NAME] = np.array(predictions.members.name)
+        columns = (
+            ("groups", GROUP_NAME, predictions.groups),
+            ("weights", WEIGHT_NAME, predictions.weights),
+            ("votes", VOTES_NAME, predictions.votes),
+            ("dates", DATE_NAME, predictions.dates),
+            ("members", MEMBERS_NAME, predictions.members),
+        )
+        for what, named, column in columns:
+            if column is not None:
+                cells = column.texts if isinstance(column, Dates) else column.of_row
+                arrays[f"{key}_{what}"], arrays[named] = cells, np.array(column.name)
     return arrays

@@ -4,8 +4,10 @@ A resample says how often each row is drawn. It depends on the number of rows an
 so the draws of two runs belong together pair by pair, and each run's draws can be kept by itself.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -43,11 +45,12 @@ class MetricDraws:
     value: float | None
     # The value that the draws scatter around: the rows themselves, as the resampled sums see them.
     # It differs from `value` for the smooth error only.
-    centre: float
-    draws: Float  # (R,), on the resamples, in their order; empty where the value is None
+    centre: float = math.nan
+    # (R,), on the resamples, in their order; empty where the value is None
+    draws: Float = field(default_factory=lambda: np.empty(0))
     # (R,), the signed gap on the resamples, which no calibration error can be smaller than
-    gap: Float
-    floor: Floor  # the noise floor; 0 for metrics that have none
+    gap: Float = field(default_factory=lambda: np.empty(0))
+    floor: Floor = NO_FLOOR
     # n, seed: number of rows; seed of the resamples
     n: int
     seed: int
@@ -137,7 +140,8 @@ def draws(
     gap, grouped = np.concatenate(blocks[GAP]), predictions.extents.groups is not None
     each = [units(part.predictions.n, part.predictions.extents) for part in parts]
     drawable = min(each, key=lambda own: own.df)  # of many labels, some are known in fewer rows
-    out = {metric: _undrawn(metric, n, seed, reason) for metric, reason in reasons.items()}
+    none = partial(MetricDraws, value=None, n=n, seed=seed, units=Units.even(n))
+    out = {metric: none(metric=metric, reason=reason) for metric, reason in reasons.items()}
     for metric in drawn:
         value = float(np.mean([part.value(metric) for part in parts]))
         centre, resampled = float(centres[metric][0]), np.concatenate(blocks[metric])
@@ -151,28 +155,11 @@ def draws(
             floor=floor,
             n=n,
             seed=seed,
-            reason="",
             units=drawable,
             grouped=grouped,
             n_bins=n_bins,
         )
     return {metric: out[metric] for metric in chosen}
-
-
-def _undrawn(metric: str, n: int, seed: int, reason: str) -> MetricDraws:
-    none = np.empty(0)
-    return MetricDraws(
-        metric=metric,
-        value=None,
-        centre=float("nan"),
-        draws=none,
-        gap=none,
-        floor=NO_FLOOR,
-        n=n,
-        seed=seed,
-        reason=reason,
-        units=Units.even(n),
-    )
 
 
 def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Difference:

@@ -19,7 +19,7 @@ from core.metrics.design_effect import of_rows
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
 from core.metrics.grouped import row_signs
 from core.metrics.intervals import units
-from core.metrics.paired import NO_FLOOR, MetricDraws
+from core.metrics.paired import MetricDraws
 from core.metrics.records import Score
 from core.metrics.resampled import resampled_counts
 from core.predictions import Predictions, SamplingDesign, Votes
@@ -251,8 +251,6 @@ def distance(
         value=value,
         centre=np.nan if value is None else value,
         draws=drawn[:, 0] / drawn[:, 1] if known else np.empty(0),
-        gap=np.empty(0),
-        floor=NO_FLOOR,
         n=predictions.n,
         seed=seed,
         reason=reason if value is None else "",
