@@ -20,13 +20,22 @@ FIND = """options => axe.run(options).then(found => found.violations.flatMap(
 def check_axe(page: Page) -> None:
     """Assert that axe finds nothing on the page, light or dark.
 
-    The schemes differ in colours alone, so the second is asked about nothing else.
+    The schemes differ in colours alone, so the second is asked about nothing else; it stays.
     """
     colours = {"runOnly": ["color-contrast", "link-in-text-block"]}
     for scheme, options in (("light", WITH_TARGETS), ("dark", colours)):
         page.emulate_media(color_scheme=scheme)
         violations = _found(page, options | SHORT)
         assert not violations, f"{scheme}: {json.dumps(violations, indent=1)}"
+
+
+def check_dark(page: Page) -> None:
+    """Assert that the page is drawn in the dark scheme's colours."""
+    colours = page.evaluate(
+        "() => [getComputedStyle(document.querySelector('.stApp')).backgroundColor,"
+        " getComputedStyle(document.querySelector('h1.c-sentence')).color]"
+    )
+    assert colours == ["rgb(15, 19, 24)", "rgb(232, 234, 237)"]
 
 
 def _found(page: Page, options: dict) -> list:

@@ -119,7 +119,7 @@ def test_choices_are_kept_by_the_link(visit):
     expect(other.locator("h1.c-sentence")).to_have_text(said)
 
 
-def test_a_temperature_is_dragged_and_a_correction_kept_and_compared(visit):
+def test_temperature_and_gamma_are_dragged_and_the_figure_is_saved(visit):
     page = visit(OVER)
     slider = page.get_by_role("slider", name="Temperature T")
     dot = page.locator('[data-figure="walk"] .scatterlayer .trace').last.locator(".point").first
@@ -168,6 +168,12 @@ def test_a_temperature_is_dragged_and_a_correction_kept_and_compared(visit):
             page.locator(f'[data-figure="walk"] [data-title="Save as {form}"]').click()
         assert download.value.suggested_filename == f"candor_walk.{form.lower()}"
         assert Path(download.value.path()).read_bytes().startswith(begins)
+
+
+@pytest.mark.nightly
+def test_a_correction_is_kept_and_compared(visit):
+    page = visit(OVER)
+    drawn(page)
     page.get_by_role("button", name="Keep as a run").click()
     page.get_by_role("textbox", name="Name").fill("Mended")
     page.get_by_role("button", name="Keep", exact=True).click()
@@ -213,12 +219,10 @@ def test_many_corruptions_stand_within_two_screens(visit, corrupted):
     expect(page.locator(last).get_by_text("Impulse noise")).to_be_visible()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("path", "last"),
-    [
-        ("/posthoc", ".st-key-figure-walk"),
-        pytest.param("/ood", ".st-key-map-corrupted_auroc", marks=pytest.mark.nightly),
-    ],
+    [("/posthoc", ".st-key-figure-walk"), ("/ood", ".st-key-map-corrupted_auroc")],
 )
 def test_nothing_important_stands_below_two_screens(visit, path, last):
     ends_within_two_screens(visit(path, viewport=WINDOW), last)
@@ -226,6 +230,7 @@ def test_nothing_important_stands_below_two_screens(visit, path, last):
 
 def ends_within_two_screens(page: Page, last: str) -> Page:
     """Check where the last figure of a page ends, and that no fold stands open."""
+    page.set_viewport_size(WINDOW)
     figure = page.locator(last).locator("svg.main-svg").first
     expect(figure).to_be_visible()
     settled(page)

@@ -12,7 +12,6 @@ from core.library import SAMPLES, Library, RunSource, open_library
 from core.predictions import Predictions, ScoreKind, Task
 from core.reports import build
 from core.reports.document import Edition
-from tests.e2e.accessibility import check_axe
 from tests.e2e.conftest import new_page
 
 pytestmark = pytest.mark.e2e
@@ -70,7 +69,6 @@ def printed(page):
 
 def test_a_report_from_its_page_opens_from_disk_and_prints(visit, offline, tmp_path):
     page = visit("/report?run=digits-overconfident")
-    check_axe(page)
     page.get_by_role("button", name="Make report").click()
     expect(page.get_by_text("Your report")).to_be_visible()
     preview = page.frame_locator('[data-testid="stIFrame"]')

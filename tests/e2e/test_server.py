@@ -11,7 +11,7 @@ from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task
 from pages.ui.site import DESTINATIONS
 from tests.e2e import files
-from tests.e2e.accessibility import check_axe
+from tests.e2e.accessibility import check_axe, check_dark
 from tests.e2e.conftest import (
     VIEWPORT,
     check_no_sideways_scroll,
@@ -28,7 +28,9 @@ from tests.e2e.first_screen import (
     controls_in_sight,
     words_in_sight,
 )
-from tests.e2e.test_audit import audit, drawn, drop
+from tests.e2e.test_audit import DROPPED, audit, drawn, drop
+from tests.e2e.test_compare import figures_are_as_wide_as_the_table
+from tests.e2e.test_posthoc import ends_within_two_screens
 
 pytestmark = pytest.mark.e2e
 PAGES = {
@@ -40,7 +42,7 @@ PAGES = {
     "compare": "/compare?runs=digits-fair,digits-overconfident",
     "not ranked": "/compare?runs=digits-fair,digits-traits",
     "compare plain": "/compare?runs=digits-fair,digits-overconfident&plain=true",
-    "post-hoc": "/posthoc?run=digits-overconfident",
+    "post-hoc": "/posthoc",
     "post-hoc plain": "/posthoc?run=digits-overconfident&plain=true",
     "post-hoc of labels": "/posthoc?run=digits-traits",
     "gamma": "/gamma?run=digits-adafocal",
@@ -164,6 +166,8 @@ ALSO = {
     "plain": plain_words_speak_of_times_in_100,
     "gamma plain": plain_words_know_no_gamma,
     "a sample": the_picker_names_the_sample,
+    "compare": figures_are_as_wide_as_the_table,
+    "post-hoc": lambda page: ends_within_two_screens(page, ".st-key-figure-walk"),
 }
 
 
@@ -174,6 +178,7 @@ def test_axe_finds_nothing_and_a_page_fits_its_window_in_width_and_in_words(visi
         re.compile(r"^.+ · Candor$" if name in NO_RUN else r" · .+ · Candor$")
     )
     check_axe(page)
+    check_dark(page)
     words = words_in_sight(page)
     assert len(words) <= (EMPTY if name in NOTHING_OPEN else OPEN), words
     with_figures, controls = words_in_sight(page, figures=True), controls_in_sight(page)
@@ -212,6 +217,7 @@ def test_every_page_is_reached_with_the_keyboard_alone(visit):
     assert len(set(titles)) == len(ONE_EACH)
 
 
+@pytest.mark.nightly
 def test_the_views_of_a_destination_keep_the_run_and_its_place_in_the_sidebar(visit):
     page = visit(PAGES["plain"])
     views = page.locator(".st-key-views").get_by_role("link")
@@ -237,6 +243,10 @@ def test_every_tab_of_a_run_has_its_header_and_carries_its_split(visit):
             said = header.locator(".c-verdict").inner_text()
             shown.add(said.replace(" against labels", ""))
             assert ("against labels" in said) == (view == "Human votes")
+        if view == "Report":
+            page.get_by_test_id("stSidebar").get_by_role("link", name="Audit").click()
+            expect(page).to_have_title(re.compile("^Report · Over-confident digits"))
+            settled(page)
     assert len(shown) == 1
     expect(header.locator(".c-verdict")).to_have_text("Sample")
     assert page.get_by_test_id("stSidebar").get_by_role("combobox").count() == 0
@@ -244,12 +254,6 @@ def test_every_tab_of_a_run_has_its_header_and_carries_its_split(visit):
     expect(page.locator("h1")).to_have_text("Compare “Over-confident digits” with another run.")
     page.get_by_role("button", name="Fair digits", exact=True).click()
     expect(page.locator("h1")).to_contain_text("has the smaller ECE")
-
-
-def test_an_old_link_to_what_people_said_opens_its_tab(visit):
-    page = visit("/reliability?run=digits-crowd&votes=people")
-    expect(page).to_have_title(re.compile("^Human votes · Fair digits, simulated votes"))
-    expect(page.locator("h1")).to_contain_text("Of 100 people asked")
 
 
 def test_a_page_that_is_not_there_is_said_in_our_words_with_a_way_back(browser, server):
@@ -270,16 +274,18 @@ def test_a_link_to_a_page_asks_for_nothing_that_is_not_there(visit, server):
     page = visit("/")
     answers = []
     page.on("response", lambda answer: answers.append(answer))
-    go(page, f"{server.url}{PAGES['reliability']}")
-    expect(page).to_have_title(re.compile("^Reliability"))
+    go(page, f"{server.url}/reliability?run=digits-crowd&votes=people")  # where it was once
+    expect(page).to_have_title(re.compile("^Human votes · Fair digits, simulated votes"))
+    expect(page.locator("h1")).to_contain_text("Of 100 people asked")
     assert answers
     assert [answer.url for answer in answers if answer.status >= 400] == []
 
 
 def test_torch_is_not_in_the_server_after_all_pages(visit, server, tmp_path):
     page = visit("/")
-    drop(page, files.npz_logits(tmp_path))
-    audit(page)
+    if DROPPED not in server.visited:
+        drop(page, files.npz_logits(tmp_path))
+        audit(page)
     for path in ONE_EACH.values():
         if path not in server.visited:
             go(page, server.url + path)

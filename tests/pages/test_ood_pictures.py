@@ -68,6 +68,7 @@ def pictured(run: str) -> AppTest:
     return test
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_most_ordinary_rows_are_shown_with_what_the_model_says(run, leaves, monkeypatch):
     monkeypatch.setenv("CANDOR_IMPORT", str(leaves.parent))

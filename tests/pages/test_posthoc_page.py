@@ -446,7 +446,7 @@ def test_what_is_too_large_for_a_download_is_left_to_the_command(page, keep, mon
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("leaves", [False, True])
+@pytest.mark.parametrize("leaves", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_who_waits_for_a_kept_run_is_taken_to_the_comparison_others_get_a_link(page, keep, leaves):
     run = keep("mine", val=rows(seed=1), test=rows(seed=2))
     test = page(run=run, methods="ts")
@@ -472,7 +472,14 @@ def test_who_waits_for_a_kept_run_is_taken_to_the_comparison_others_get_a_link(p
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "begun", [pytest.param("alone", marks=pytest.mark.nightly), "interrupted", "while it is kept"]
+    "begun",
+    [
+        *(
+            pytest.param(begun, marks=pytest.mark.nightly)
+            for begun in ("alone", "while it is kept")
+        ),
+        "interrupted",
+    ],
 )
 def test_a_draft_is_kept_with_its_correction_and_both_are_compared(page, home, begun, monkeypatch):
     """Also where the script ends as the draft goes, or the draft alone is being kept by then."""

@@ -30,6 +30,7 @@ def shown(text: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub("<[^>]*>", " ", text)))
 
 
+@pytest.mark.nightly
 def test_page_report_command_and_compare_print_the_same_numbers(home, tmp_path):
     """One run in four places: every score of the audit to the last bit, the headlines as read."""
     file = tmp_path / "over.npz"
