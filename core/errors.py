@@ -71,12 +71,8 @@ class AuditError(Exception):
     def named(self, file: str = "", *, titled: str = "") -> str:
         """Return what was found behind the name of the file, unless the reader has seen it there.
 
-        Parameters
-        ----------
-        file : str
-            What the page calls it, where that is another name.
-        titled : str
-            A name that is in the title above.
+        `file`: what the page calls it, where that is another name; `titled`: a name that is in the
+        title above.
         """
         name = file or self.file
         said = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", f"{self.what} {self.location}")

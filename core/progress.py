@@ -41,14 +41,8 @@ def on_progress(listener: Listener | None) -> None:
 def stage(words: str, start: float, end: float, cells: int) -> Iterator[None]:
     """Say what is done in the body.
 
-    Parameters
-    ----------
-    words : str
-        What is done, for the page.
-    start, end : float
-        Shares of the whole that are done before and after it.
-    cells : int
-        How many `passed` will have counted at its end.
+    `words`: what is done, for the page; `start`, `end`: shares of the whole that are done before
+    and after it; `cells`: how many `passed` will have counted at its end.
     """
     before, Part.current = Part.current, Part(words, start, end, cells)
     Part.current.tell()

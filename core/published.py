@@ -260,14 +260,9 @@ def auroc_rows(
 ) -> tuple[PublishedNumber, ...]:
     """Return the papers' AUROC for a run on SVHN or on official CIFAR-10-C images.
 
-    Parameters
-    ----------
-    setting : PaperSetting or None
-        From `core.losses.catalogue.subject`.
-    ood_dataset : str
-        ``svhn`` or ``cifar10c``; images that Candor corrupted have no counterpart.
-    corruption, severity : str, int
-        Of CIFAR-10-C; the papers' number belongs to Gaussian noise at severity 5.
+    `setting`: from `core.losses.catalogue.subject`; `ood_dataset`: ``svhn`` or ``cifar10c``; images
+    that Candor corrupted have no counterpart; `corruption`, `severity`: of CIFAR-10-C; the papers'
+    number belongs to Gaussian noise at severity 5.
     """
     if setting is None or (ood_dataset == "cifar10c" and (corruption, severity) != CORRUPTION):
         return ()

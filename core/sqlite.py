@@ -29,16 +29,9 @@ def writer(
 ) -> sqlite3.Connection:
     """Return a connection inside BEGIN IMMEDIATE, in WAL mode.
 
-    Parameters
-    ----------
-    path : Path
-        Made where it is missing.
-    busy_s : float
-        How long to wait for other processes.
-    prepare : callable
-        Brings the tables up to date once the lock is held.
-    away : callable or None
-        As of `put_away`, where the file is no database; None refuses that.
+    `path`: made where it is missing; `busy_s`: how long to wait for other processes; `prepare`:
+    brings the tables up to date once the lock is held; `away`: as of `put_away`, where the file is
+    no database; None refuses that.
 
     Raises
     ------
@@ -93,17 +86,10 @@ def number(path: Path) -> int:
 def put_away(path: Path, torn: int, away: Callable[[], None]) -> None:
     """Make way for a new file, unless another process has done so since one was found torn.
 
-    Parameters
-    ----------
-    torn : int
-        Its `number`. Who calls has it open, so that no later file is given the same.
-    away : callable
-        Moves or removes it.
+    `torn`: its `number`. Who calls has it open, so that no later file is given the same. `away`:
+    moves or removes it.
 
-    Raises
-    ------
-    LibraryError
-        LIBRARY_WRITE.
+    Raises LibraryError LIBRARY_WRITE.
     """
     with writing(), path.with_name(f".{path.name}.lock{PART}").open("ab") as file:
         with suppress(ImportError):  # Windows, where nothing locks

@@ -206,15 +206,9 @@ class Calibrator(ABC):
     def from_parameters(cls, parameters: Mapping[str, Json], **settings: Json) -> Self:
         """Return a fitted calibrator that predicts the same to the last bit.
 
-        Parameters
-        ----------
-        parameters, settings : as `parameters` and `settings` return them
-            Settings left out are the method's defaults.
+        `parameters`, `settings`: settings left out are the method's defaults.
 
-        Raises
-        ------
-        Refused
-            CALIBRATOR: names, shapes or values that no fit can have left.
+        Raises Refused CALIBRATOR: names, shapes or values that no fit can have left.
         """
         if set(parameters) != set(cls.stored):
             raise cannot_restore(f"{cls.name} needs {sorted(cls.stored)}, got {sorted(parameters)}")

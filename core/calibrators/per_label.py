@@ -23,10 +23,7 @@ from core.errors import Refused
 class PerLabel:
     """The same method fitted on every label by itself.
 
-    Parameters
-    ----------
-    make : callable
-        Returns a new calibrator of the method.
+    `make`: returns a new calibrator of the method.
 
     Attributes
     ----------

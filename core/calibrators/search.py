@@ -140,12 +140,8 @@ def best_on_grid(
 ) -> SearchPoint:
     """Return the smallest value on a grid; the first one, gamma by gamma, where several tie.
 
-    Parameters
-    ----------
-    objective : str
-        nll, ece, ece_em or ada_ece.
-    gammas, temperatures : sequences of float
-        G and M points; temperatures ascend.
+    `objective`: nll, ece, ece_em or ada_ece; `gammas`, `temperatures`: G and M points; temperatures
+    ascend.
 
     Returns
     -------
@@ -310,10 +306,7 @@ def simplex_refine(
 ) -> SearchPoint:
     """Walk downhill from a point in (gamma, log T); never returns a higher value.
 
-    Parameters
-    ----------
-    bounds : two pairs of floats
-        Smallest and largest gamma and temperature.
+    `bounds`: smallest and largest gamma and temperature.
     """
 
     def value(x: Float) -> float:
@@ -344,14 +337,8 @@ def newton_refine(
 ) -> SearchPoint | None:
     """Take Newton's steps to the smallest NLL near a point that is best on a sample of the rows.
 
-    Parameters
-    ----------
-    start : SearchPoint
-        Where to begin; its value is not read.
-    bounds : two pairs of floats
-        Smallest and largest gamma and temperature.
-    along_gamma : bool
-        Leave the temperature as it is.
+    `start`: where to begin; its value is not read; `bounds`: smallest and largest gamma and
+    temperature; `along_gamma`: leave the temperature as it is.
 
     Returns
     -------

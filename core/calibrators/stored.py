@@ -92,20 +92,11 @@ class StoredCalibrator:
 def make(name: str, task: Task, *, objective: str = "nll", search: str = "exact") -> Fittable:
     """Return a calibrator to be fitted.
 
-    Parameters
-    ----------
-    name : str
-        A key of `CALIBRATORS`.
-    task : Task
-        multilabel gives one binary calibrator a label.
-    objective, search : str
-        Handed to the methods that have a choice; others, and values that a method does not know,
-        are left at the method's default.
+    `name`: a key of `CALIBRATORS`; `task`: multilabel gives one binary calibrator a label;
+    `objective`, `search`: handed to the methods that have a choice; others, and values that a
+    method does not know, are left at the method's default.
 
-    Raises
-    ------
-    UsageError
-        SETTING, for unknown names and for a task the method has no form for.
+    Raises UsageError SETTING, for unknown names and for a task the method has no form for.
     """
     if name not in CALIBRATORS:
         raise UsageError("SETTING", f"Method is {name!r}", f"use {', '.join(CALIBRATORS)}")
@@ -126,10 +117,7 @@ def make(name: str, task: Task, *, objective: str = "nll", search: str = "exact"
 def to_json(calibrator: Fittable, fitted_on: Mapping[str, Json] | None = None) -> dict[str, Json]:
     """Return a fitted calibrator as plain JSON: what `from_json` reads.
 
-    Parameters
-    ----------
-    fitted_on : mapping
-        Which rows it was fitted on, for people; as of `core.studies.posthoc.provenance`.
+    `fitted_on`: which rows it was fitted on, for people; as of `core.studies.posthoc.provenance`.
     """
     file = StoredCalibrator(
         schema=SCHEMA,

@@ -53,10 +53,7 @@ def temperature_bounds(gamma: float) -> tuple[float, float]:
 def tightest_bounds(gamma: float) -> tuple[float, float]:
     """Return the closest temperatures that bound the binary map over logits up to 20.
 
-    Parameters
-    ----------
-    gamma : float
-        Above 0.
+    `gamma`: above 0.
 
     Returns
     -------

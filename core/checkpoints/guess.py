@@ -187,10 +187,7 @@ class NetworkCandidate:
 def guess(file: WeightsFile, group: WeightGroup) -> tuple[NetworkCandidate, ...]:
     """Return the networks that a group may be of, the likeliest first; none where nothing tells.
 
-    Parameters
-    ----------
-    group : WeightGroup
-        One of the file's.
+    `group`: one of the file's.
     """
     if file.format == ONNX:
         keys = ("outputs", "channels", "height", "width")

@@ -46,17 +46,10 @@ def match(
 ) -> Match:
     """Return how tensors fit a network, under the reading of their names that fits best.
 
-    Parameters
-    ----------
-    tensors : sequence of TensorInfo
-        A group of a file of weights.
-    model, n_outputs, channels, size
-        As of `core.models.build.build`.
+    `tensors`: a group of a file of weights; `model`, `n_outputs`, `channels`, `size`: as of
+    `core.models.build.build`.
 
-    Raises
-    ------
-    UsageError
-        SETTING: the network cannot be made.
+    Raises UsageError SETTING: the network cannot be made.
     """
     net = outline(model, n_outputs=n_outputs, channels=channels, size=size)
     empty = {t.name: torch.empty(t.shape, dtype=DTYPES[t.dtype], device="meta") for t in tensors}
@@ -66,10 +59,7 @@ def match(
 def nearest(tensors: Sequence[TensorInfo], models: Iterable[str], n_outputs: int) -> Match | None:
     """Return how tensors fit the network they come closest to; None where most fit none.
 
-    Parameters
-    ----------
-    n_outputs : int
-        A first guess; what the last layer has is tried, too.
+    `n_outputs`: a first guess; what the last layer has is tried, too.
     """
     stems = [tensor.shape[1] for tensor in tensors if len(tensor.shape) == 4]
     channels = stems[0] if stems and 0 < stems[0] < 5 else 3
@@ -194,12 +184,8 @@ def load(
 ) -> nn.Module:
     """Return a network in evaluation mode, on the CPU, with all weights of a file.
 
-    Parameters
-    ----------
-    path : Path
-        A safetensors file, as `core.readers.sandbox.read.read_weights` leaves them.
-    model, n_outputs, channels, size
-        As of `core.models.build.build`.
+    `path`: a safetensors file, as `core.readers.sandbox.read.read_weights` leaves them; `model`,
+    `n_outputs`, `channels`, `size`: as of `core.models.build.build`.
 
     Raises
     ------

@@ -93,20 +93,11 @@ def run_or_file(
 ) -> Any:  # noqa: ANN401  ReportedRun; imported late
     """Return a file to be reported, or a run of the library where there is no such file.
 
-    Parameters
-    ----------
-    name : str
-        Path, or id of a run.
-    arguments : Namespace
-        With the options of reading and of votes, and the split.
-    recipe : dict, optional
-        How a file is read, in place of those options.
+    `name`: path, or id of a run; `arguments`: with the options of reading and of votes, and the
+    split; `recipe`: how a file is read, in place of those options.
 
-    Raises
-    ------
-    UsageError
-        SETTING: votes were named for a run of the library that has none. As of `read`, `split_of`
-        and `with_votes`.
+    Raises UsageError SETTING: votes were named for a run of the library that has none. As of
+    `read`, `split_of` and `with_votes`.
     """
     from core.library import open_library
     from core.library.manifest import RUN_ID

@@ -99,12 +99,8 @@ class Client:
     ) -> Answer:
         """Ask, and wait for the answer.
 
-        Parameters
-        ----------
-        name : str
-            One of `core.inference.calls.CALLS`.
-        timeout_s : float
-            Seconds until the process is ended; waiting for other calls is not counted.
+        `name`: one of `core.inference.calls.CALLS`; `timeout_s`: seconds until the process is
+        ended; waiting for other calls is not counted.
 
         Raises
         ------

@@ -20,12 +20,8 @@ LUMA = (0.299, 0.587, 0.114)  # of red, green and blue; ITU-R BT.601
 class BatchPreprocessor:
     """Scales, crops, and normalises batches of images.
 
-    Parameters
-    ----------
-    channels : int
-        Of the network; grey images are repeated, colours become their luma.
-    mean, std : sequence of float
-        Those of the data, taken where `preprocessing` names none.
+    `channels`: of the network; grey images are repeated, colours become their luma; `mean`, `std`:
+    those of the data, taken where `preprocessing` names none.
     """
 
     def __init__(

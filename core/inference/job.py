@@ -47,10 +47,7 @@ from core.training.progress import Progress, write
 class Spool(Mapping[str, Predictions]):
     """Predictions by name; each is read again when it is asked for.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the scores lie; made with the first.
+    `folder`: where the scores lie; made with the first.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -95,17 +92,9 @@ Json = dict[str, Any]  # Any: plain JSON values
 def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) -> Json:
     """Evaluate a job's model, keep the run in the library, and return how it went.
 
-    Parameters
-    ----------
-    folder : JobFolder
-        Holds the config and the weights.
-    watch : context manager
-        Entered for each batch.
+    `folder`: holds the config and the weights; `watch`: entered for each batch.
 
-    Raises
-    ------
-    AuditError
-        Of the settings, the weights, the data, the memory or the library.
+    Raises AuditError: of the settings, the weights, the data, the memory or the library.
     """
     began = time.monotonic()
     config = config_of(folder)
@@ -265,10 +254,7 @@ def open_model(
 class EvaluationProgress:
     """Says about once a second how far the evaluation is.
 
-    Parameters
-    ----------
-    n_splits : int
-        How many splits and sets are evaluated, as far as is known.
+    `n_splits`: how many splits and sets are evaluated, as far as is known.
     """
 
     def __init__(self, folder: JobFolder, n_splits: int) -> None:

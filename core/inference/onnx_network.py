@@ -31,10 +31,8 @@ AS_PROBABILITIES: Final = "choose probabilities as outputs (--outputs probabilit
 class OnnxSession:
     """A model in a confined process of its own, which goes with this object.
 
-    Parameters
-    ----------
-    weights : Path
-        A safetensors file that holds the bytes of an ONNX model, as `read_weights` leaves them.
+    `weights`: a safetensors file that holds the bytes of an ONNX model, as `read_weights` leaves
+    them.
 
     Raises
     ------
@@ -120,21 +118,12 @@ class OnnxNetwork(nn.Module):
     Its probabilities become logits: logarithms, or log-odds where each label has its own, of which
     a softmax or a sigmoid makes the same probabilities again.
 
-    Parameters
-    ----------
-    layout : str
-        ``nchw`` or ``nhwc``.
-    outputs : str
-        ``logits`` or ``probabilities``.
-    many : bool
-        Each output is a label of its own.
-    in_bytes : bool
-        Pixels come as 0 to 255, which a model of uint8 needs: others would be cut to 0 and 1.
+    `layout`: ``nchw`` or ``nhwc``; `outputs`: ``logits`` or ``probabilities``; `many`: each output
+    is a label of its own; `in_bytes`: pixels come as 0 to 255, which a model of uint8 needs: others
+    would be cut to 0 and 1.
 
-    Raises
-    ------
-    Refused
-        MODEL_INPUT: the model takes bytes, and pixels come as something else. FORMAT_UNKNOWN.
+    Raises Refused MODEL_INPUT: the model takes bytes, and pixels come as something else.
+    FORMAT_UNKNOWN.
     """
 
     def __init__(

@@ -217,18 +217,9 @@ def explain(
 ) -> Failure:
     """Return why a process that should have succeeded did not.
 
-    Parameters
-    ----------
-    code : int
-        Its exit code, negative for a signal.
-    result : dict or None
-        What it wrote at its end.
-    lines : sequence of str
-        The last that it printed.
-    config : mapping
-        Of the training; its batch size is named where halving helps.
-    kills : int
-        Processes that the kernel killed for want of memory in this control group meanwhile.
+    `code`: its exit code, negative for a signal; `result`: what it wrote at its end; `lines`: the
+    last that it printed; `config`: of the training; its batch size is named where halving helps;
+    `kills`: processes that the kernel killed for want of memory in this control group meanwhile.
     """
     refusal = refused(result)
     if refusal is not None:

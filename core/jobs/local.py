@@ -131,10 +131,7 @@ class LocalJobs:
     So any number of processes may. A job of somebody else is refused in the words of an id that
     does not exist.
 
-    Parameters
-    ----------
-    visitor : Visitor
-        Who asks; by default one who sees and may do everything, without login.
+    `visitor`: who asks; by default one who sees and may do everything, without login.
     """
 
     def __init__(self, home: Path, visitor: Visitor = EVERYBODY) -> None:

@@ -63,13 +63,9 @@ def die_with(parent: int) -> None:
 def end(find: Callable[[], list[int]], grace_s: float) -> bool:
     """End processes: ask them to, and kill those left after the grace; tell whether all went.
 
-    Parameters
-    ----------
-    find : callable
-        Returns those that are still there; asked again and again, as they may start others. Where
-        it has no file left to look with (OSError) they count as still there.
-    grace_s : float
-        Seconds between asking and killing; 0 kills at once.
+    `find`: returns those that are still there; asked again and again, as they may start others.
+    Where it has no file left to look with (OSError) they count as still there. `grace_s`: seconds
+    between asking and killing; 0 kills at once.
     """
     now = time.monotonic()
     killed_from, until = now + grace_s, now + grace_s + KILL_S

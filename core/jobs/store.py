@@ -49,10 +49,7 @@ NO_ROOM: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})  # said 
 class JobStore:
     """Jobs below `home/jobs`, and their table `home/jobs.sqlite`.
 
-    Parameters
-    ----------
-    home : Path
-        Made when the first job is.
+    `home`: made when the first job is.
     """
 
     def __init__(self, home: Path) -> None:
@@ -134,12 +131,8 @@ class JobStore:
     def claim(self, supervisor: ProcessIdentity, slots: Sequence[str]) -> Job | None:
         """Give the next job that can start to a supervisor; None where there is none.
 
-        Parameters
-        ----------
-        supervisor : ProcessIdentity
-            Who will watch it.
-        slots : sequence of str
-            Those that this machine has now. A job that wants others waits for them.
+        `supervisor`: who will watch it; `slots`: those that this machine has now. A job that wants
+        others waits for them.
         """
         with self._writing() as connection:
             jobs = _listed(connection)

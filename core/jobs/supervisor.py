@@ -87,10 +87,7 @@ class JobTable(Protocol):
 class Supervisor:
     """Watches one job that this process has claimed.
 
-    Parameters
-    ----------
-    programs : mapping
-        Module by kind of job.
+    `programs`: module by kind of job.
     """
 
     def __init__(self, store: JobTable, job: Job, programs: Mapping[str, str]) -> None:
@@ -222,14 +219,8 @@ class Supervisor:
     def conclude(self, code: int | None, reason: str, kills: int) -> None:
         """Write how the job ended.
 
-        Parameters
-        ----------
-        code : int or None
-            The exit code of its process.
-        reason : str
-            Why it was ended, as of `_watch`.
-        kills : int
-            As of `failures.explain`.
+        `code`: the exit code of its process; `reason`: why it was ended, as of `_watch`; `kills`:
+        as of `failures.explain`.
         """
         result = self._result()
         if result is not None and self.succeeded():

@@ -97,10 +97,7 @@ class _Hashed:
 def backup(home: Path, out: Path) -> BackedUp:
     """Write a home to a file that does not exist yet; other processes may go on meanwhile.
 
-    Parameters
-    ----------
-    out : Path
-        Appears whole or not at all, readable by this user alone.
+    `out`: appears whole or not at all, readable by this user alone.
 
     Raises
     ------
@@ -306,10 +303,7 @@ def _write_archive(file: IO[bytes], snapshot: Path, sizes: dict[str, int]) -> Ba
 def restore(file: Path, home: Path) -> BackupList:
     """Fill a home that holds nothing from a backup; all of it is checked before any of it is there.
 
-    Parameters
-    ----------
-    home : Path
-        Missing, or an empty folder.
+    `home`: missing, or an empty folder.
 
     Raises
     ------

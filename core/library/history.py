@@ -100,11 +100,8 @@ def read_bins(path: Path) -> BinHistory:
 def from_events(lines: Iterable[str]) -> tuple[History, BinHistory | None]:
     """Return the history that a trainer's events tell, while it runs or afterwards.
 
-    Parameters
-    ----------
-    lines : iterable of str
-        One JSON object each. A last line that is not whole is still being written. An epoch that
-        comes again, after a resume, takes the place of itself and of all that followed.
+    `lines`: one JSON object each. A last line that is not whole is still being written. An epoch
+    that comes again, after a resume, takes the place of itself and of all that followed.
 
     Returns
     -------

@@ -25,14 +25,8 @@ def keep_result(
 ) -> Manifest:
     """Put a file that was read into the library.
 
-    Parameters
-    ----------
-    result : ReadResult
-        Splits, notices, digest and recipe.
-    audited : Audit, optional
-        The audit of the chosen split, when it is at hand; computed otherwise, if it has labels.
-    run_id : str, optional
-        As of `Library.keep`.
+    `result`: splits, notices, digest and recipe; `audited`: the audit of the chosen split, when it
+    is at hand; computed otherwise, if it has labels; `run_id`: as of `Library.keep`.
 
     Returns
     -------
@@ -59,10 +53,7 @@ def keep_result(
 def keep_bin_history(library: Library, name: str, file_name: str, history: HistoryFile) -> Manifest:
     """Put a gamma history that was read from a file into the library.
 
-    Parameters
-    ----------
-    history : HistoryFile
-        Bins by epoch, notices, digest.
+    `history`: bins by epoch, notices, digest.
 
     Returns
     -------

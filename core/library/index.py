@@ -116,12 +116,8 @@ class DamagedRun:
 class Index:
     """The table of runs below some folders.
 
-    Parameters
-    ----------
-    path : Path
-        Where the SQLite file lies; made, or made anew, when needed.
-    roots : sequence of Path
-        Folders of run folders; the first one that holds an id wins.
+    `path`: where the SQLite file lies; made, or made anew, when needed; `roots`: folders of run
+    folders; the first one that holds an id wins.
     """
 
     def __init__(self, path: Path, roots: Iterable[Path]) -> None:

@@ -16,15 +16,9 @@ MAX_BYTES = 64 * 1024
 def save_recipe(home: Path, fingerprint: str, recipe: dict[str, Any]) -> None:
     """Remember a recipe, in place of an earlier one.
 
-    Parameters
-    ----------
-    fingerprint : str
-        Hex digest of format, keys and dtypes of the files that the recipe fits.
+    `fingerprint`: hex digest of format, keys and dtypes of the files that the recipe fits.
 
-    Raises
-    ------
-    LibraryError
-        LIBRARY_WRITE when the disk is full or read-only.
+    Raises LibraryError LIBRARY_WRITE when the disk is full or read-only.
     """
     path = _path(home, fingerprint)
     with writing():
@@ -55,15 +49,9 @@ def forget_before(home: Path, moment: float) -> int:
 
     They name columns of files.
 
-    Parameters
-    ----------
-    moment : float
-        Seconds since 1970.
+    `moment`: seconds since 1970.
 
-    Raises
-    ------
-    LibraryError
-        LIBRARY_WRITE.
+    Raises LibraryError LIBRARY_WRITE.
     """
     n_recipes = 0
     with writing():

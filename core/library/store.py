@@ -83,14 +83,8 @@ class Library:
     What a visitor may not see is not there: an unknown id and that of somebody else's run are
     refused in the same words.
 
-    Parameters
-    ----------
-    home : Path
-        Made when something is first kept; see `home()`.
-    samples : Path
-        Folder of sample runs; may be missing.
-    visitor : Visitor
-        Who asks; `LOCAL`, who sees and may do everything, without login.
+    `home`: made when something is first kept; see `home()`; `samples`: folder of sample runs; may
+    be missing; `visitor`: who asks; `LOCAL`, who sees and may do everything, without login.
     """
 
     def __init__(self, home: Path, samples: Path, visitor: Visitor = LOCAL) -> None:

@@ -118,13 +118,9 @@ def _compiled_gradient(
 class Loss(nn.Module, ABC):
     """A training loss of logits, computed in float32 or float64 whatever their type.
 
-    Parameters
-    ----------
-    task : Task
-        multiclass or binary: softmax over K >= 2 columns; multilabel: L sigmoids, each label a
-        question of its own whose losses are added.
-    reduction : str
-        ``mean`` over the rows, or ``sum``, as the papers' released code trains.
+    `task`: multiclass or binary: softmax over K >= 2 columns; multilabel: L sigmoids, each label a
+    question of its own whose losses are added; `reduction`: ``mean`` over the rows, or ``sum``, as
+    the papers' released code trains.
 
     Notes
     -----

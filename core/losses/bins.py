@@ -56,12 +56,8 @@ class GammaUpdate:
 def validation_bins(outcomes: Outcomes, n_bins: int) -> ValidationBins:
     """Return equal-mass bins of validation answers.
 
-    Parameters
-    ----------
-    outcomes : Outcomes
-        Stated confidence in [0, 1] and whether the answer was right, (N,) each, N >= 1.
-    n_bins : int
-        B, at least 1.
+    `outcomes`: stated confidence in [0, 1] and whether the answer was right, (N,) each, N >= 1;
+    `n_bins`: B, at least 1.
 
     References
     ----------

@@ -51,11 +51,8 @@ class CrossEntropy(Loss):
 class LabelSmoothing(Loss):
     """Cross-entropy against targets softened by `smoothing`.
 
-    Parameters
-    ----------
-    smoothing : float in [0, 1)
-        Spread over all K classes, so the true class keeps 1 - smoothing + smoothing / K; a label
-        has K = 2.
+    `smoothing`: in [0, 1): spread over all K classes, so the true class keeps 1 - smoothing +
+    smoothing / K; a label has K = 2.
 
     References
     ----------
@@ -89,22 +86,12 @@ def build(
 ) -> Loss:
     """Return a loss by its name and settings.
 
-    Parameters
-    ----------
-    config : mapping
-        ``name``, one of `catalogue.LOSSES`, and any of its parameters; others have defaults.
-    n_classes : int
-        K >= 2 columns of logits; with many labels L >= 1.
-    task : Task
-        multiclass, binary (two columns) or multilabel.
-    reduction : str
-        ``mean`` or ``sum`` over the rows.
+    `config`: ``name``, one of `catalogue.LOSSES`, and any of its parameters; others have defaults;
+    `n_classes`: K >= 2 columns of logits; with many labels L >= 1; `task`: multiclass, binary (two
+    columns) or multilabel; `reduction`: ``mean`` or ``sum`` over the rows.
 
-    Raises
-    ------
-    UsageError
-        SETTING: an unknown loss, parameter or reduction, a value out of range, or a task or number
-        of classes that the loss has no form for.
+    Raises UsageError SETTING: an unknown loss, parameter or reduction, a value out of range, or a
+    task or number of classes that the loss has no form for.
     """
     entry, settings = named(config), checked(config)
     if task not in entry.tasks:

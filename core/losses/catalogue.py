@@ -160,15 +160,9 @@ class LossEntry:
 def checked(config: Mapping[str, object]) -> dict[str, Setting]:
     """Return the settings of a loss with defaults filled in, its name left out.
 
-    Parameters
-    ----------
-    config : mapping
-        ``name`` of a loss, and any of its parameters.
+    `config`: ``name`` of a loss, and any of its parameters.
 
-    Raises
-    ------
-    UsageError
-        SETTING: an unknown loss or parameter, or a value out of range.
+    Raises UsageError SETTING: an unknown loss or parameter, or a value out of range.
     """
     entry = named(config)
     known = {"name": Field(), **entry.parameters}
@@ -429,10 +423,7 @@ PLAIN: Final = ("brier", "flsd_53", "fls_532", "fls_531", "adafocal")  # without
 def losses_of(method: str, dataset: str, network: str) -> tuple[Loss, ...]:
     """Return the losses that a row of a paper stands for, the one to train with first.
 
-    Parameters
-    ----------
-    method, dataset, network : str
-        As in `PublishedNumber`.
+    `method`, `dataset`, `network`: as in `PublishedNumber`.
 
     Returns
     -------

@@ -34,10 +34,7 @@ def focal(log_odds: Tensor, gamma: float | Tensor) -> Tensor:
 class Focal(Loss):
     """-(1 - p)^gamma log p.
 
-    Parameters
-    ----------
-    gamma : float, at least 0
-        0 is cross-entropy.
+    `gamma`: at least 0: 0 is cross-entropy.
 
     References
     ----------
@@ -71,14 +68,8 @@ class InverseFocal(Focal):
 class SampleFocal(Loss):
     """Focal loss whose gamma depends on the p that a sample has now.
 
-    Parameters
-    ----------
-    edges : sequence of float
-        Ascending, inside (0, 1).
-    gammas : sequence of float
-        One more than edges; from the lowest p to the highest.
-    right_closed : bool
-        An edge belongs to the gamma below it, not above.
+    `edges`: ascending, inside (0, 1); `gammas`: one more than edges; from the lowest p to the
+    highest; `right_closed`: an edge belongs to the gamma below it, not above.
 
     Notes
     -----
@@ -124,11 +115,8 @@ class SampleFocal(Loss):
 class ScheduledFocal(Loss):
     """Focal loss whose gamma falls with the epochs.
 
-    Parameters
-    ----------
-    gammas : three floats
-        For the first two sevenths of the epochs, up to five sevenths, and the rest; of 350
-        epochs 100 and 250.
+    `gammas`: for the first two sevenths of the epochs, up to five sevenths, and the rest; of 350
+    epochs 100 and 250.
 
     References
     ----------
@@ -233,14 +221,8 @@ class BinFocal(Loss):
 
     AdaFocal, or CalFocal's case 2, depending on the rule.
 
-    Parameters
-    ----------
-    rule : AdaFocalRule or CalFocalRule
-        How validation bins change the gammas.
-    n_bins : int
-        B, at least 1.
-    schedule : UpdateSchedule
-        When they do.
+    `rule`: how validation bins change the gammas; `n_bins`: B, at least 1; `schedule`: when they
+    do.
 
     Attributes
     ----------

@@ -62,11 +62,8 @@ class Mmce(_KernelLoss):
 class MmceWeighted(_KernelLoss):
     """Cross-entropy plus the weighted MMCE, hits and misses each divided by their number.
 
-    Parameters
-    ----------
-    released : bool
-        As released: the mean over pairs is divided by the numbers of pairs once more, which at
-        batches of 128 makes it hundreds of times smaller and the loss nearly cross-entropy.
+    `released`: as released: the mean over pairs is divided by the numbers of pairs once more, which
+    at batches of 128 makes it hundreds of times smaller and the loss nearly cross-entropy.
 
     References
     ----------

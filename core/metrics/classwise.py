@@ -46,10 +46,7 @@ class ClassBins:
 def class_bins(predictions: Predictions, *, n_bins: int = N_BINS) -> ClassBins:
     """Sum each class's probabilities and occurrences by equal-width bins.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        With full class scores; K is the number of columns, present in the labels or not.
+    `predictions`: with full class scores; K is the number of columns, present in the labels or not.
 
     Notes
     -----
@@ -152,12 +149,7 @@ def redrawn_ece(
 ) -> Float:
     """Return the classwise ECE when each row's class is drawn from its own probabilities, (R,).
 
-    Parameters
-    ----------
-    predictions : Predictions
-        With full class scores.
-    sums : BinSums
-        Those of `class_bins` for the same rows.
+    `predictions`: with full class scores; `sums`: those of `class_bins` for the same rows.
 
     Notes
     -----
@@ -415,12 +407,8 @@ def _standardised(mean: Float, squares: Float, hits: Float) -> Float:
 def answer_sums(predictions: Predictions, *, ties: bool = False) -> ClassSums:
     """Return the sums of the answers given, by class.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        Not multi-label.
-    ties : bool
-        Whether answers of two classes at exactly 0.5 count: which class they are is by order only.
+    `predictions`: not multi-label; `ties`: whether answers of two classes at exactly 0.5 count:
+    which class they are is by order only.
     """
     rows, k = predictions.rows, predictions.n_classes
     extents = predictions.extents
@@ -517,10 +505,7 @@ class AnswersOfRows:
 def class_sums(predictions: Predictions) -> ClassSums:
     """Return the sums of the answers given, and of the wrong ones where all scores are there.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        Not multi-label.
+    `predictions`: not multi-label.
     """
     own = answer_sums(predictions)
     wrong = np.flatnonzero(~predictions.rows.correct)

@@ -187,12 +187,8 @@ def compared(
 
     The audit also holds AUROC and slope of two classes, and of many labels the mean AUROC.
 
-    Parameters
-    ----------
-    more : tuple of str
-        Metrics of `core.metrics.paired.PAIRABLE` beside the usual ones.
-    config : AuditConfig, optional
-        Settings, but for the metrics; the product's defaults when left out.
+    `more`: metrics of `core.metrics.paired.PAIRABLE` beside the usual ones; `config`: settings, but
+    for the metrics; the product's defaults when left out.
     """
     metrics = tuple(dict.fromkeys((*PAIRED, *more)))
     of_risks = OF_RISKS.get(predictions.task, ())
@@ -223,14 +219,9 @@ def compare(
     With m differences each is at 1 - (1 - level) / m, so that those of one metric hold together
     (Bonferroni).
 
-    Parameters
-    ----------
-    names : sequence of str
-        What the runs are called, for the reason.
-    reference : int
-        Which of them the others are compared with.
-    level : float, optional
-        Of all differences of one metric together; that of the runs' own intervals when left out.
+    `names`: what the runs are called, for the reason; `reference`: which of them the others are
+    compared with; `level`: of all differences of one metric together; that of the runs' own
+    intervals when left out.
     """
     level = runs[reference].config.level if level is None else level
     each = 1.0 - (1.0 - level) / max(1, len(runs) - 1)

@@ -502,12 +502,7 @@ def curve_estimates(
 ) -> dict[str, Estimate]:
     """Return ICI, E50, E90 and Emax with intervals and noise floors.
 
-    Parameters
-    ----------
-    prepared : PreparedTarget
-        A positive class or a label.
-    smoother : str
-        A key of `SMOOTHERS`.
+    `prepared`: a positive class or a label; `smoother`: a key of `SMOOTHERS`.
 
     Notes
     -----

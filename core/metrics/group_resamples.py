@@ -237,12 +237,7 @@ def outcomes_alike(
 ) -> Float:
     """Return the hits between ranks when outcomes follow the claims, alike within groups, (R, C).
 
-    Parameters
-    ----------
-    ranked : SortedOutcomes
-        Sorted rows with groups.
-    cuts : (C + 1,) int64
-        Ascending ranks from 0 to N.
+    `ranked`: sorted rows with groups; `cuts`: ascending ranks from 0 to N.
 
     Notes
     -----
@@ -306,12 +301,8 @@ def resamples_of(
 ) -> Resamples:
     """Return the draws of a target: of its rows, by weight or not, or of its groups.
 
-    Parameters
-    ----------
-    seed : int
-        Same seed, same rows in any order: same draws.
-    n_bins : int
-        A number of bins outside 5..50 that will be asked for.
+    `seed`: same seed, same rows in any order: same draws; `n_bins`: a number of bins outside 5..50
+    that will be asked for.
     """
     if ranked.groups is not None:
         return GroupResamples.of(ranked, n_resamples, seed, n_bins=n_bins)

@@ -246,12 +246,7 @@ def precision_interval(value: float, positives: float, level: float) -> tuple[fl
 def newcombe(area: float, positives: float, negatives: float, level: float) -> tuple[float, float]:
     """Return Newcombe's interval of an area under the ROC curve.
 
-    Parameters
-    ----------
-    area : float
-        In [0, 1].
-    positives, negatives : float
-        Rows of either outcome, at least one each.
+    `area`: in [0, 1]; `positives`, `negatives`: rows of either outcome, at least one each.
 
     Notes
     -----
@@ -376,12 +371,8 @@ class Resamples:
     ) -> Self:
         """Draw the resamples of a target.
 
-        Parameters
-        ----------
-        seed : int
-            Same seed, same rows in any order: same draws.
-        n_bins : int
-            A number of bins outside 5..50 that will be asked for.
+        `seed`: same seed, same rows in any order: same draws; `n_bins`: a number of bins outside
+        5..50 that will be asked for.
         """
         cuts = all_cuts(ranked, n_bins)
         rng = np.random.default_rng(seed)

@@ -44,10 +44,7 @@ class ChanceAmong(Verdict):
 def over_labels(labels: Sequence[TargetAudit], level: float) -> TargetAudit:
     """Return the macro means of audits of single labels.
 
-    Parameters
-    ----------
-    labels : sequence of TargetAudit
-        At least one; all with the same metrics.
+    `labels`: at least one; all with the same metrics.
 
     Returns
     -------

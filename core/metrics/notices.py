@@ -28,10 +28,7 @@ RESCALED_AUROC = 0.7
 def notices(predictions: Predictions, *, nll_clip: float | None = None) -> tuple[Notice, ...]:
     """Return what a reader of the audit must know about the rows.
 
-    Parameters
-    ----------
-    nll_clip : float, optional
-        When given, zero probabilities do not make the NLL infinite.
+    `nll_clip`: when given, zero probabilities do not make the NLL infinite.
 
     Returns
     -------

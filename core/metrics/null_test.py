@@ -241,14 +241,9 @@ class Null:
     ) -> NullTest:
         """Return the joint test with the ECE over the bins between `cuts`.
 
-        Parameters
-        ----------
-        cuts : (B + 1,) int64
-            Ranks at which the bins end.
-        zone : Zone, optional
-            What is too little to matter; the defaults where left out.
-        at_least : mapping of Statistic to float, optional
-            What p-values are at least: those of the same rows claimed of the other of two classes.
+        `cuts`: ranks at which the bins end; `zone`: what is too little to matter; the defaults
+        where left out; `at_least`: what p-values are at least: those of the same rows claimed of
+        the other of two classes.
         """
         zone, at_least = zone or Zone(), at_least or {}
         own, draws = self._fixed
@@ -527,10 +522,7 @@ def _tail(value: float, draws: Float) -> float:
 def bins_beyond(own: BinSums, draws: BinSums) -> Float:
     """Return the p-value of each bin, corrected for looking at all of them, (B,).
 
-    Parameters
-    ----------
-    own, draws : BinSums
-        Of the rows, (B,), and of sets drawn from the claims, (R, B).
+    `own`, `draws`: of the rows, (B,), and of sets drawn from the claims, (R, B).
 
     Notes
     -----

@@ -30,12 +30,8 @@ def mean(values: Float, weights: Weights | None = None) -> float:
 def nll_rows(predictions: Predictions, *, clip: float | None = None) -> Float:
     """Return -log p of the true class, (N,) float64 >= 0; inf where p is 0 and nothing clips.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        With full class scores; a one-column binary score speaks for both classes.
-    clip : float, optional
-        Probabilities below it are raised to it.
+    `predictions`: with full class scores; a one-column binary score speaks for both classes;
+    `clip`: probabilities below it are raised to it.
     """
     logs = predictions.rows.log_p_true
     if clip is not None:

@@ -81,11 +81,8 @@ class SortedOutcomes:
     def of(cls, outcomes: Outcomes) -> Self:
         """Sort outcomes by confidence and take the running sums.
 
-        Parameters
-        ----------
-        outcomes : Outcomes
-            Confidences in [0, 1] and whether they came true, (N,) each, N >= 1; with or without
-            groups and weights.
+        `outcomes`: confidences in [0, 1] and whether they came true, (N,) each, N >= 1; with or
+        without groups and weights.
 
         Returns
         -------

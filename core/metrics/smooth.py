@@ -37,12 +37,9 @@ RELPLOT_DENSITY = 1e-4  # added to the density
 def smece(ranked: SortedOutcomes, *, method: str = "exact") -> float:
     """Return the smooth calibration error, in [0, 1]; lower is better.
 
-    Parameters
-    ----------
-    method : str
-        ``exact``: the kernel integral at the smallest bandwidth s with smECE_s <= s.
-        ``relplot``: the released version: a coarser grid that halves the weight of confidences
-        within about 1e-3 of 0 and 1, bandwidth a multiple of 1/1024.
+    `method`: ``exact``: the kernel integral at the smallest bandwidth s with smECE_s <= s.
+    ``relplot``: the released version: a coarser grid that halves the weight of confidences within
+    about 1e-3 of 0 and 1, bandwidth a multiple of 1/1024.
 
     Notes
     -----
@@ -198,10 +195,7 @@ class _Residuals:
 def smce(ranked: SortedOutcomes) -> float:
     """Return the smooth calibration error, in [0, 1]; lower is better.
 
-    Parameters
-    ----------
-    ranked : SortedOutcomes
-        N rows with claims c and outcomes t.
+    `ranked`: N rows with claims c and outcomes t.
 
     Notes
     -----
@@ -236,10 +230,7 @@ def smce(ranked: SortedOutcomes) -> float:
 def pgap(ranked: SortedOutcomes) -> float:
     """Return the post-processing gap of the squared error, in [0, 1]; lower is better.
 
-    Parameters
-    ----------
-    ranked : SortedOutcomes
-        N rows with claims c and outcomes t.
+    `ranked`: N rows with claims c and outcomes t.
 
     Notes
     -----

@@ -175,14 +175,8 @@ def diagram(
 ) -> TargetAudit:
     """Return what a reliability diagram shows, quickly enough for a slider.
 
-    Parameters
-    ----------
-    n_bins : int
-        5 to 50, or the number `prepare` was given.
-    rule : BinRule
-        Equal width or equal mass.
-    zone : Zone, optional
-        What is too little to matter; the product's defaults when left out.
+    `n_bins`: 5 to 50, or the number `prepare` was given; `rule`: equal width or equal mass; `zone`:
+    what is too little to matter; the product's defaults when left out.
 
     Returns
     -------

@@ -117,10 +117,7 @@ def error(ranked: SortedOutcomes) -> float:
 def ece(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
     """Return the expected calibration error over equal-width bins.
 
-    Parameters
-    ----------
-    n_bins : int
-        Number of bins, (k/B, (k+1)/B].
+    `n_bins`: number of bins, (k/B, (k+1)/B].
 
     Returns
     -------

@@ -477,12 +477,8 @@ def not_ruled_out(size: float) -> str:
 def would_show(odds: float | None, spread: float | None, risks: BinTable | None = None) -> str:
     """Say which errors would have shown: those of them that would be material here.
 
-    Parameters
-    ----------
-    odds, spread : float, optional
-        Power for odds that are off, and for logits that are off about the same mean.
-    risks : BinTable, optional
-        The bins of a risk, whose odds are said as averages that would be true.
+    `odds`, `spread`: power for odds that are off, and for logits that are off about the same mean;
+    `risks`: the bins of a risk, whose odds are said as averages that would be true.
     """
     tried = [what for what, p in ((_odds_words(risks), odds), (STRETCHED, spread)) if p is not None]
     if not tried:

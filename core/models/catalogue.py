@@ -234,15 +234,10 @@ BY_NAME: Final = re.compile(r"timm:[a-z0-9_]+(\.[a-z0-9_]+)?|torchvision:[a-z0-9
 def checked_model(name: object) -> str:
     """Return the name of a network.
 
-    Parameters
-    ----------
-    name : str
-        One of `OURS`, `ONNX`, or ``timm:NAME`` or ``torchvision:NAME``, checked in its form only.
+    `name`: one of `OURS`, `ONNX`, or ``timm:NAME`` or ``torchvision:NAME``, checked in its form
+    only.
 
-    Raises
-    ------
-    UsageError
-        SETTING: a name that is none of these.
+    Raises UsageError SETTING: a name that is none of these.
     """
     if isinstance(name, str) and (name in OURS or name == ONNX or BY_NAME.fullmatch(name)):
         return name

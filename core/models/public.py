@@ -32,16 +32,10 @@ STRANGE: Final = 1_000_003  # outputs that no layer has by chance
 def timm_model(name: str, channels: int, n_outputs: int, pretrained: bool = False) -> nn.Module:
     """Return a network of timm.
 
-    Parameters
-    ----------
-    name : str
-        As in `timm.list_models`; a tag, which names weights there, sets no more than the size.
+    `name`: as in `timm.list_models`; a tag, which names weights there, sets no more than the size.
 
-    Raises
-    ------
-    UsageError
-        SETTING: an unknown or outdated name, or a network whose logits do not come from one last
-        layer, as where two heads are averaged.
+    Raises UsageError SETTING: an unknown or outdated name, or a network whose logits do not come
+    from one last layer, as where two heads are averaged.
     """
     import timm
 
@@ -199,12 +193,9 @@ class CentredPadding(Padding):
 class PreActivated(nn.Module):
     """Two 3x3 convolutions, each after its norm, and a shortcut that is not normed.
 
-    Parameters
-    ----------
-    biased : bool
-        As bmsookim's code: convolutions have biases, the second one has the stride, and shortcuts
-        begin before the first norm. Otherwise as xternalz's: where channels change, both paths
-        begin after the first norm.
+    `biased`: as bmsookim's code: convolutions have biases, the second one has the stride, and
+    shortcuts begin before the first norm. Otherwise as xternalz's: where channels change, both
+    paths begin after the first norm.
     """
 
     def __init__(self, before: int, after: int, stride: int, *, biased: bool) -> None:

@@ -20,12 +20,7 @@ class SmallCnn(nn.Module):
     features. Groups of 8 channels are normalised within each image, so that neither the size of a
     batch nor how it is spread over devices changes an answer.
 
-    Parameters
-    ----------
-    channels : int
-        C of the images.
-    n_outputs : int
-        K columns of logits.
+    `channels`: C of the images; `n_outputs`: K columns of logits.
 
     Notes
     -----
@@ -98,14 +93,8 @@ Shortcut = Callable[[int, int, int], nn.Module]  # from channels before, after, 
 class Basic(nn.Module):
     """Two 3x3 convolutions, and a shortcut around them.
 
-    Parameters
-    ----------
-    before : int
-        Channels that come in.
-    width : int
-        Channels of the convolutions; `expansion` times as many go out.
-    stride : int
-        Of the first 3x3 convolution.
+    `before`: channels that come in; `width`: channels of the convolutions; `expansion` times as
+    many go out; `stride`: of the first 3x3 convolution.
     """
 
     expansion: ClassVar = 1
@@ -305,12 +294,7 @@ SMALL_DEPTHS: Final = (3, 3)
 class Dense(nn.Module):
     """A 1x1 and a 3x3 convolution, each after its norm; their maps are put before the others.
 
-    Parameters
-    ----------
-    before : int
-        Channels that come in.
-    growth : int
-        How many more go out.
+    `before`: channels that come in; `growth`: how many more go out.
     """
 
     def __init__(self, before: int, growth: int) -> None:
@@ -335,10 +319,7 @@ def densenet121(channels: int, n_outputs: int) -> nn.Sequential:
     kept and the map is halved. Layers bear the names, and maps the order, of the released code of
     Mukhoti et al. 2020.
 
-    Parameters
-    ----------
-    channels, n_outputs : int
-        C of the images, K of the logits.
+    `channels`, `n_outputs`: C of the images, K of the logits.
 
     References
     ----------
@@ -353,10 +334,7 @@ def densenet_small(channels: int, n_outputs: int) -> nn.Sequential:
 
     Stem, pooling and transition each halve both sides: films of 128 x 128 end in maps of 16 x 16.
 
-    Parameters
-    ----------
-    channels, n_outputs : int
-        C of the images, K of the logits.
+    `channels`, `n_outputs`: C of the images, K of the logits.
     """
     before = 2 * SMALL_GROWTH
     stem = OrderedDict[str, nn.Module](

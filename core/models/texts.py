@@ -33,14 +33,8 @@ class TextCnn(nn.Module):
     batch therefore goes through the convolutions in groups of similar length, each as wide as its
     longest text; a GPU takes it whole.
 
-    Parameters
-    ----------
-    n_words : int
-        V of the vocabulary, padding included.
-    dimension : int
-        Numbers of a word's vector.
-    n_outputs : int
-        K columns of logits.
+    `n_words`: V of the vocabulary, padding included; `dimension`: numbers of a word's vector;
+    `n_outputs`: K columns of logits.
 
     References
     ----------
@@ -206,12 +200,7 @@ FORMS: Final[dict[str, Callable[[int, int, int], nn.Module]]] = {
 def build_text(name: str, *, n_words: int, dimension: int, n_outputs: int) -> nn.Module:
     """Return a network with new weights, drawn from torch's global generator.
 
-    Parameters
-    ----------
-    name : str
-        One of `FORMS`.
-    n_words, dimension, n_outputs : int
-        As of `TextCnn`.
+    `name`: one of `FORMS`; `n_words`, `dimension`, `n_outputs`: as of `TextCnn`.
     """
     return FORMS[name](n_words, dimension, n_outputs)
 

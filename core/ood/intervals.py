@@ -139,13 +139,9 @@ def numbers(
 ) -> dict[str, Score]:
     """Return every number of `NUMBERS` with its interval.
 
-    Parameters
-    ----------
-    separation : Separation
-        Both sets.
-    n_resamples, seed : int
-        Of the bootstrap: both sets are resampled on their own. With more than `CELLS` distinct
-        scores rows are exchanged within cells of neighbouring scores.
+    `separation`: both sets; `n_resamples`, `seed`: of the bootstrap: both sets are resampled on
+    their own. With more than `CELLS` distinct scores rows are exchanged within cells of
+    neighbouring scores.
 
     Returns
     -------

@@ -175,15 +175,9 @@ FEWEST_ZEROS = -6  # a smaller one has, too
 def canonical(value: Any) -> str:  # noqa: ANN401  plain JSON
     """Return a value as canonical JSON.
 
-    Parameters
-    ----------
-    value : plain JSON
-        No number that is infinite or undefined.
+    `value`: no number that is infinite or undefined.
 
-    Raises
-    ------
-    ValueError
-        Such a number, or a value of another type.
+    Raises ValueError: such a number, or a value of another type.
     """
     if value is None or isinstance(value, bool):
         return json.dumps(value)

@@ -108,10 +108,7 @@ def binary_rows(rows: Predictions, index: int) -> Predictions:
 def temperature_scaled(fit_rows: Predictions, test_rows: Predictions) -> TemperatureScaled:
     """Fit both temperatures of one finding on some rows and judge them on others.
 
-    Parameters
-    ----------
-    fit_rows, test_rows : Predictions
-        Binary, as of `binary_rows`.
+    `fit_rows`, `test_rows`: binary, as of `binary_rows`.
     """
     fits = tuple(posthoc.fit(method, fit_rows) for method in TEMPERATURE_METHODS)
     judged = {NONE: test_rows} | {
@@ -186,21 +183,11 @@ def one_finding(
 ) -> OneFinding:
     """Return the numbers of one finding.
 
-    Parameters
-    ----------
-    rows : Predictions
-        Binary, as of `binary_rows`.
-    fit_rows : Predictions, optional
-        Other rows of it: the scores are recalibrated on them first.
-    method : str
-        A key of `CALIBRATORS`, where there are `fit_rows`.
-    config : AuditConfig, optional
-        Settings, but for the metrics; the product's defaults when left out.
+    `rows`: binary, as of `binary_rows`; `fit_rows`: other rows of it: the scores are recalibrated
+    on them first; `method`: a key of `CALIBRATORS`, where there are `fit_rows`; `config`: settings,
+    but for the metrics; the product's defaults when left out.
 
-    Raises
-    ------
-    Refused
-        FIT: the calibrator cannot be fitted on those rows.
+    Raises Refused FIT: the calibrator cannot be fitted on those rows.
     """
     changed = None
     if fit_rows is not None:

@@ -154,12 +154,8 @@ def with_risks(
 ) -> tuple[list[Compared], Comparison]:
     """Return runs of two classes with net benefit, compared by AUROC as well; others unchanged.
 
-    Parameters
-    ----------
-    runs, rows : sequences of Compared and of Predictions
-        What is compared, and what it was computed of.
-    threshold : float
-        The risk that net benefit acts from.
+    `runs`, `rows`: what is compared, and what it was computed of; `threshold`: the risk that net
+    benefit acts from.
     """
     if any(of_run.task is not Task.BINARY for of_run in rows):
         return list(runs), comparison

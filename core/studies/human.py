@@ -95,17 +95,10 @@ def human_study(
 ) -> HumanStudy:
     """Return what the page shows of a split.
 
-    Parameters
-    ----------
-    sources : mapping of str to Predictions or StoredSplit
-        The splits with votes: one to fit on, if there is another one, and the one that is shown.
-    config : AuditConfig, optional
-        Of the audit, and of the temperatures' differences; the page's when left out.
+    `sources`: the splits with votes: one to fit on, if there is another one, and the one that is
+    shown; `config`: of the audit, and of the temperatures' differences; the page's when left out.
 
-    Raises
-    ------
-    Refused
-        VOTES: it has no votes.
+    Raises Refused VOTES: it has no votes.
     """
     splits = {name: loaded(source) for name, source in sources.items()}
     shown = splits[split]
@@ -253,14 +246,7 @@ def _fitted(cut: PosthocRows, config: AuditConfig) -> HumanFits:
 def fit_on_people(method: str, rows: Predictions, target: str) -> Fit:
     """Return a method fitted on the votes of rows, or on the labels of their majority.
 
-    Parameters
-    ----------
-    method : str
-        One of `METHODS`.
-    rows : Predictions
-        With votes, all of them.
-    target : str
-        As of `soft_rows`.
+    `method`: one of `METHODS`; `rows`: with votes, all of them; `target`: as of `soft_rows`.
     """
     return fit(method, soft_rows(rows, target))
 
@@ -270,13 +256,8 @@ def soft_rows(predictions: Predictions, target: str) -> Predictions:
 
     Their NLL is the soft NLL of the rows.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        Rows with votes, all of them.
-    target : str
-        votes: shares of the votes. labels: the class with the most votes; classes that are tied
-        for the most share the row equally.
+    `predictions`: rows with votes, all of them; `target`: votes: shares of the votes. labels: the
+    class with the most votes; classes that are tied for the most share the row equally.
     """
     assert predictions.votes is not None
     votes = predictions.votes.of_row

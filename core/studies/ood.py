@@ -125,21 +125,13 @@ def check(
 ) -> tuple[Notice, ...]:
     """Return what must be said of a pair of parts, or refuse one that can say nothing.
 
-    Parameters
-    ----------
-    inside, outside : Predictions
-        In-distribution rows, and a set that is told from them.
-    shifted : bool
-        The set holds the in-distribution inputs, changed: that nothing changed is then a finding.
-    parts : mapping of str to Predictions, optional
-        The model's other in-distribution parts, such as those it was trained and chosen on.
+    `inside`, `outside`: in-distribution rows, and a set that is told from them; `shifted`: the set
+    holds the in-distribution inputs, changed: that nothing changed is then a finding; `parts`: the
+    model's other in-distribution parts, such as those it was trained and chosen on.
 
-    Raises
-    ------
-    Refused
-        OOD_SAME: a set that is not shifted holds the rows of an in-distribution part, in any order
-        or form, or the same inputs scored by another model; CLASSES: another number of classes, or
-        many labels.
+    Raises Refused OOD_SAME: a set that is not shifted holds the rows of an in-distribution part,
+    in any order or form, or the same inputs scored by another model; CLASSES: another number of
+    classes, or many labels.
     """
     for part in (inside, outside):
         if part.task is Task.MULTILABEL:

@@ -219,17 +219,10 @@ def parts(
 ) -> PosthocRows:
     """Return the rows to fit on and the rows to report.
 
-    Parameters
-    ----------
-    fit_on : str
-        A split, or `cut`: some rows of the test split, which then are not reported.
-    share, seed : float, int
-        As of `cut`.
+    `fit_on`: a split, or `cut`: some rows of the test split, which then are not reported; `share`,
+    `seed`: as of `cut`.
 
-    Raises
-    ------
-    UsageError
-        SPLIT: there is no split of that name; SETTING, as of `cut`.
+    Raises UsageError SPLIT: there is no split of that name; SETTING, as of `cut`.
     """
     for name in (fit_on, test):
         if name not in splits and (name, fit_on) != (CUT, CUT):
@@ -322,20 +315,11 @@ def cut_rows(predictions: Predictions, share: float, seed: int) -> tuple[Int, In
 def fit(method: str, rows: Predictions, *, objective: str = "nll", search: str = "exact") -> Fit:
     """Fit a method; rows that it cannot be fitted on are a refusal, not an error.
 
-    Parameters
-    ----------
-    method : str
-        A key of `CALIBRATORS`.
-    rows : Predictions
-        The part to fit on; its rows count by weight, where they have one. Where it holds the
-        confidence of the answer alone, that is fitted to whether the answer is right.
-    objective, search : str
-        As of `core.calibrators.stored.make`.
+    `method`: a key of `CALIBRATORS`; `rows`: the part to fit on; its rows count by weight, where
+    they have one. Where it holds the confidence of the answer alone, that is fitted to whether the
+    answer is right. `objective`, `search`: as of `core.calibrators.stored.make`.
 
-    Raises
-    ------
-    UsageError
-        SETTING, for an unknown method.
+    Raises UsageError SETTING, for an unknown method.
     """
     logits = logits_of(rows)
     kind = CALIBRATORS.get(method)
@@ -375,12 +359,8 @@ def judge(
 ) -> MethodReport:
     """Return what a calibrator, or none, does to the rows that are reported.
 
-    Parameters
-    ----------
-    objective : str
-        What the methods were fitted by: it is among the metrics.
-    config : AuditConfig, optional
-        As of `core.metrics.comparison.compared`.
+    `objective`: what the methods were fitted by: it is among the metrics; `config`: as of
+    `core.metrics.comparison.compared`.
     """
     more = (objective,) if objective in PAIRABLE else ()
     after = rows if calibrator is None else calibrated(calibrator, rows)
@@ -439,12 +419,8 @@ def evaluate_splits(
 ) -> EvaluatedMethod:
     """Fit a method, or none, and judge it, where the scores lie.
 
-    Parameters
-    ----------
-    method, objective, search, reported : str
-        As of `evaluate`.
-    sources : mapping of str to Predictions or StoredSplit
-        The splits that the choice names; what is stored is held against its digest.
+    `method`, `objective`, `search`, `reported`: as of `evaluate`; `sources`: the splits that the
+    choice names; what is stored is held against its digest.
     """
     rows = chosen_parts(sources, choice)
     return evaluate(method, rows.fit, rows.test, objective, search, reported=reported)
@@ -519,14 +495,8 @@ def keep_calibrated(
     fitted on. Of a split that was cut in two, the rows that were fitted on become a part of their
     own, so that nothing is reported on them.
 
-    Parameters
-    ----------
-    parent : str
-        Id of the run that the scores are of.
-    method_fit : Fit
-        Fitted on the rows that `choice` names.
-    choice : RowChoice
-        As of `evaluate_splits`.
+    `parent`: id of the run that the scores are of; `method_fit`: fitted on the rows that `choice`
+    names; `choice`: as of `evaluate_splits`.
 
     Raises
     ------

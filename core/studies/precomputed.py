@@ -57,12 +57,7 @@ def program_digest(modules: Iterable[str], root: Path = ROOT) -> str:
 
     Comments, docstrings and where lines stand do not count; names, constants and sentences do.
 
-    Parameters
-    ----------
-    modules : iterable of str
-        Dotted names below `root`.
-    root : Path
-        Folder of the package.
+    `modules`: dotted names below `root`; `root`: folder of the package.
     """
     trees = modules_of(modules, root)
     for tree in trees.values():

@@ -115,13 +115,8 @@ def report_numbers(
 ) -> ReportNumbers:
     """Return the numbers of a report; how far it is goes to whoever listens.
 
-    Parameters
-    ----------
-    sections : sequence of str
-        Those of HUMAN, POSTHOC, OOD, CLINICAL, COMPARE and CLASSES that are wanted; others cost
-        nothing.
-    config : AuditConfig
-        Of every audit.
+    `sections`: those of HUMAN, POSTHOC, OOD, CLINICAL, COMPARE and CLASSES that are wanted; others
+    cost nothing; `config`: of every audit.
     """
     comparing = COMPARE in sections and len(runs) > 1
     of_each = 1 + sum(section in sections for section in (HUMAN, POSTHOC, OOD, CLINICAL))

@@ -65,19 +65,10 @@ class TemperatureMaps:
 def temperature_map(rows: PosthocRows, objective: str, label: int = 0) -> TemperatureMap:
     """Return the criterion over gamma and temperature, on some rows where there are many.
 
-    Parameters
-    ----------
-    rows : PosthocRows
-        Of those that are fitted on.
-    objective : str
-        As of `core.calibrators.search.landscape`.
-    label : int
-        Of many labels, the one that is shown.
+    `rows`: of those that are fitted on; `objective`: as of `core.calibrators.search.landscape`;
+    `label`: of many labels, the one that is shown.
 
-    Raises
-    ------
-    Refused
-        As of a fit.
+    Raises Refused: as of a fit.
     """
     logits, labels, weights = _some(rows, label)
     step = 1 if logits.size <= MAP_CELLS else 2
@@ -303,14 +294,8 @@ def innate_calibration(
 ) -> InnateCalibration:
     """Return a run before and after temperature scaling by NLL.
 
-    Parameters
-    ----------
-    test : Predictions
-        The rows that are reported, multi-class or binary.
-    before : MethodReport
-        These rows as read.
-    scaled : EvaluatedMethod
-        Temperature scaling by NLL, fitted and judged on them.
+    `test`: the rows that are reported, multi-class or binary; `before`: these rows as read;
+    `scaled`: temperature scaling by NLL, fitted and judged on them.
     """
     assert scaled.fit is not None
     assert isinstance(scaled.fit.calibrator, Temperature)

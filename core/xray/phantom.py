@@ -65,14 +65,9 @@ def draw(
 ) -> Phantom:
     """Draw a film.
 
-    Parameters
-    ----------
-    seed, index : int
-        At least 0; the same two give the same film.
-    without : str, optional
-        A finding that is left out; all else on the film stays as it was, to the last grain.
-    frequencies : mapping of str to float
-        How likely each finding is, in [0, 1].
+    `seed`, `index`: at least 0; the same two give the same film; `without`: a finding that is left
+    out; all else on the film stays as it was, to the last grain; `frequencies`: how likely each
+    finding is, in [0, 1].
 
     Returns
     -------

@@ -24,10 +24,7 @@ def shuffled(model: nn.Module, seed: int) -> nn.Module:
 def cascade(model: nn.Module, seed: int) -> Iterator[tuple[str, nn.Module]]:
     """Yield a network with ever more of its weights randomised, from the last layer down.
 
-    Parameters
-    ----------
-    model : nn.Module
-        Not changed.
+    `model`: not changed.
 
     Yields
     ------

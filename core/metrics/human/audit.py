@@ -171,17 +171,9 @@ def judged_rows(predictions: Predictions) -> JudgedRows:
 def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> HumanAudit:
     """Return the audit of a split against its votes.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        With votes.
-    config : AuditConfig, optional
-        Level, resamples and seed of intervals.
+    `predictions`: with votes; `config`: level, resamples and seed of intervals.
 
-    Raises
-    ------
-    Refused
-        VOTES: the split has no votes.
+    Raises Refused VOTES: the split has no votes.
     """
     config = config or AuditConfig()
     _, some, votes = voted_rows(predictions)

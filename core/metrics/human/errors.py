@@ -211,19 +211,11 @@ def distance(
 ) -> tuple[Score, MetricDraws]:
     """Return the mean distance from votes: with its interval, and on shared resamples.
 
-    Parameters
-    ----------
-    predictions : Predictions
-        Rows of which people voted on some; these are averaged over.
-    level : float
-        Of the interval, as of `human_audit`.
-    n_resamples, seed : int
-        As of `core.metrics.paired.draws`: all rows are drawn, those without votes count nothing.
+    `predictions`: rows of which people voted on some; these are averaged over; `level`: of the
+    interval, as of `human_audit`; `n_resamples`, `seed`: as of `core.metrics.paired.draws`: all
+    rows are drawn, those without votes count nothing.
 
-    Raises
-    ------
-    Refused
-        VOTES: the split has none.
+    Raises Refused VOTES: the split has none.
     """
     rows, some, votes = voted_rows(predictions)
     table = np.zeros((predictions.n, 2))

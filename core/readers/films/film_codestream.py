@@ -235,17 +235,10 @@ def is_available(_: str) -> bool:
 def decode(source: bytes, runner: DecodeRunner) -> bytes:
     """Return the decoded samples of a frame, colours by pixel, for pydicom to go on with.
 
-    Parameters
-    ----------
-    source : bytes
-        The codestream, padded or not.
-    runner : DecodeRunner
-        Holds the tags; is told how colours lie, and what they are where an Adobe marker knows.
+    `source`: the codestream, padded or not; `runner`: holds the tags; is told how colours lie, and
+    what they are where an Adobe marker knows.
 
-    Raises
-    ------
-    Refused
-        IMAGE_TRUNCATED: a codestream that is not whole, or differs from the tags.
+    Raises Refused IMAGE_TRUNCATED: a codestream that is not whole, or differs from the tags.
     """
     ls = runner.transfer_syntax in LS_SYNTAXES
     frame = survey(source, ls=ls)

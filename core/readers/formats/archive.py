@@ -31,16 +31,10 @@ UNREADABLE = (
 class Archive:
     """A zip whose directory passed every check; members are read by name.
 
-    Parameters
-    ----------
-    most : int
-        Members it may have.
+    `most`: members it may have.
 
-    Raises
-    ------
-    Refused
-        An ARCHIVE_ code, TRAILING when bytes follow its end, or FORMAT_UNKNOWN when it is damaged,
-        encrypted or packed otherwise.
+    Raises Refused: an ARCHIVE_ code, TRAILING when bytes follow its end, or FORMAT_UNKNOWN when it
+    is damaged, encrypted or packed otherwise.
     """
 
     def __init__(self, source: FileBytes, most: int = defaults.MAX_MEMBERS) -> None:

@@ -167,15 +167,9 @@ def read_source(
 ) -> InterpretedFile:
     """Read a file, with its label file and tables of groups and weights, in this process.
 
-    Parameters
-    ----------
-    tables : mapping of str to FileBytes, optional
-        By ``group`` and ``weight``: a table, of which the option of that name names a column.
+    `tables`: by ``group`` and ``weight``: a table, of which the option of that name names a column.
 
-    Raises
-    ------
-    Refused
-        Any refusal; NeedsChoice, with an inspection, once the file could be opened.
+    Raises Refused: any refusal; NeedsChoice, with an inspection, once the file could be opened.
     """
     try:
         if isinstance(source, Shards):

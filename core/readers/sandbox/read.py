@@ -190,14 +190,9 @@ def read_weights(
 ) -> WeightsFile:
     """Read a file of weights; see `core.readers.weights.weights_file`.
 
-    Parameters
-    ----------
-    path, name, cancel, memory_bytes
-        As of `read`.
-    into : Path
-        Folder that the tensors are put into, a safetensors file for each group; made where it is
-        missing, and best new: a file of such a name is never written over. This process never
-        loads them.
+    `path`, `name`, `cancel`, `memory_bytes`: as of `read`; `into`: folder that the tensors are put
+    into, a safetensors file for each group; made where it is missing, and best new: a file of such
+    a name is never written over. This process never loads them.
 
     Returns
     -------
@@ -220,17 +215,9 @@ def read_pictures(
 ) -> PictureFiles:
     """Unpack a zip of pictures into a new folder; see `core.readers.formats.archive`.
 
-    Parameters
-    ----------
-    path, name, cancel
-        As of `read`.
-    into : Path
-        Made here; it is whole, or not there.
+    `path`, `name`, `cancel`: as of `read`; `into`: made here; it is whole, or not there.
 
-    Raises
-    ------
-    LibraryError
-        LIBRARY_WRITE: it cannot be written.
+    Raises LibraryError LIBRARY_WRITE: it cannot be written.
     """
     with read_sealed(PICTURES, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
         copy_pictures(response.result, response.folder, into)
@@ -240,13 +227,9 @@ def read_pictures(
 def read_film(path: Path, *, name: str, cancel: threading.Event | None = None) -> Film:
     """Read a film (PNG, JPEG or DICOM); only pixels come back. See `core.readers.films.film_file`.
 
-    Parameters
-    ----------
-    path, cancel
-        As of `read`; the content decides what the file is, never its name.
-    name : str
-        What messages call it, such as "film 3": never the user's file name, which may be that of
-        a patient. No refusal repeats a word of the file.
+    `path`, `cancel`: as of `read`; the content decides what the file is, never its name; `name`:
+    what messages call it, such as "film 3": never the user's file name, which may be that of a
+    patient. No refusal repeats a word of the file.
 
     Returns
     -------
