@@ -51,6 +51,7 @@ from core.screens.kit.records import (
     Table,
     TableRow,
     Tile,
+    columns_of,
     estimate,
 )
 from core.screens.kit.words import GLOSSARY
@@ -249,13 +250,11 @@ HALF: Final = 0.5  # AUROC of guessing
 FAR: Final = 0.1  # above guessing: an interval that reaches so far leaves all open
 NO_ROOM: Final = "its rows have no labels"
 COLUMNS: Final = (
-    Column("split", "split"),
-    Column("role", "role"),
+    *columns_of(split="split", role="role"),
     Column("n", "images", "count"),
     Column("accuracy", "accuracy", "share"),
     Column("auroc", "AUROC", "number"),
-    Column("ece", "ECE", "share"),
-    Column("confidence", "mean confidence", "share"),
+    *columns_of("share", ece="ECE", confidence="mean confidence"),
 )
 LABEL_HEADS: Final = ("Split or set", "Images", "AUROC, mean of labels", "ECE", "Mean confidence")
 SMALLER: Final = (  # refusals after which a smaller batch may do

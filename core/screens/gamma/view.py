@@ -51,7 +51,7 @@ from core.screens.gamma.words import (
 from core.screens.kit.diagram import TICK_TEXT, TICKS, small_columns, small_diagram
 from core.screens.kit.marks import ANSWERS, ClaimWords, RunMark
 from core.screens.kit.numbers import Kind, count, in_hundred, percent, points
-from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
+from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile, columns_of
 from core.screens.kit.theme import Theme, axis
 from core.screens.kit.words import with_row_noun
 from core.training.distributions import validation_history
@@ -109,13 +109,10 @@ MOST_PANELS = 15
 PAPER = "Ghosh et al. 2022"
 TRAINING_BINS = {"shared": "of validation", "own": "of their own"}  # of training rows
 BIN_COLUMNS = (
-    Column("epoch", "epoch", "count"),
-    Column("bin", "bin", "count"),
-    Column("lower", "from", "number"),
-    Column("upper", "to", "number"),
+    *columns_of("count", epoch="epoch", bin="bin"),
+    *columns_of("number", lower="from", upper="to"),
     Column("count", "n", "count"),
-    Column("confidence", "says", "share"),
-    Column("accuracy", "right", "share"),
+    *columns_of("share", confidence="says", accuracy="right"),
     Column("gap", "gap, points", "points"),
     Column("gamma", "γ", "number"),
     Column("train_confidence", "C_train", "share"),
@@ -471,8 +468,7 @@ def bins_table(grid: HistoryGrid, at: int) -> Table:
     columns = (
         Column("bin", "bin", "count"),
         Column("gamma", f"γ, epoch {grid.moment(at)}", "number"),
-        Column("smallest", "smallest γ", "number"),
-        Column("largest", "largest γ", "number"),
+        *columns_of("number", smallest="smallest γ", largest="largest γ"),
         Column("turns", "changes of sign", "count"),
         Column("empty", f"{grid.of_updates} without answers", "count"),
         Column("gap", f"gap, epoch {grid.moment(at)}, points", "points"),

@@ -20,7 +20,7 @@ from core.screens.kit.numbers import (
     three_span,
     with_span,
 )
-from core.screens.kit.records import Column, Strip, Table, Tile
+from core.screens.kit.records import Column, Strip, Table, Tile, columns_of
 from core.screens.kit.theme import Tone
 from core.screens.kit.words import (
     BIN_WORDS,
@@ -141,28 +141,19 @@ def strip(score: Score, floor: Floor | None, tone: Tone) -> Strip | None:
 
 # Tables, captions and alt texts.
 BIN_COLUMNS = (
-    Column("bin_low", "from", "number"),
-    Column("bin_high", "to", "number"),
+    *columns_of("number", bin_low="from", bin_high="to"),
     Column("count", "n", "count"),
-    Column("confidence", "says", "share"),
-    Column("accuracy", "right", "share"),
-    Column("ci_low", "low", "share"),
-    Column("ci_high", "high", "share"),
+    *columns_of("share", confidence="says", accuracy="right", ci_low="low", ci_high="high"),
     Column("gap", "gap, points", "points"),
-    Column("band_low", "band low", "share"),
-    Column("band_high", "band high", "share"),
+    *columns_of("share", band_low="band low", band_high="band high"),
     Column("reading", "reading"),
 )
 
 SCORE_COLUMNS = (
-    Column("metric", "key"),
-    Column("label", "metric"),
-    Column("value", "value", "number"),
-    Column("low", "low", "number"),
-    Column("high", "high", "number"),
+    *columns_of(metric="key", label="metric"),
+    *columns_of("number", value="value", low="low", high="high"),
     Column("n", "n", "count"),
-    Column("settings", "settings"),
-    Column("reason", "note"),
+    *columns_of(settings="settings", reason="note"),
 )
 
 

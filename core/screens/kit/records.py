@@ -77,6 +77,11 @@ class Column:
     kind: Kind = "text"
 
 
+def columns_of(kind: Kind = "text", /, **labels: str) -> tuple[Column, ...]:
+    """Return columns whose cells are written alike: labels by key."""
+    return tuple(Column(key, label, kind) for key, label in labels.items())
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns and rows; cells are raw, fractions where the kind is share or points."""

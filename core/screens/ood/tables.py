@@ -16,7 +16,15 @@ from core.published import PublishedNumber
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.marks import RunMark
 from core.screens.kit.numbers import MINUS, count
-from core.screens.kit.records import Cell, CellWords, Column, FigureCard, ScoreRow, Table
+from core.screens.kit.records import (
+    Cell,
+    CellWords,
+    Column,
+    FigureCard,
+    ScoreRow,
+    Table,
+    columns_of,
+)
 from core.screens.kit.theme import Theme, axis, layout
 from core.screens.ood.words import POSITIVE, SetName, share_span
 from core.studies.ood import ConfidentRows, ShiftEffect
@@ -140,14 +148,8 @@ def rows(lines: Sequence[SetRow], chosen: tuple[str, bool]) -> tuple[ScoreRow, .
 def table(lines: Sequence[SetRow]) -> Table:
     """Return every number in full, for the file; one row a run, set, score and temperature."""
     columns = (
-        Column("run", "run"),
-        Column("set", "set"),
-        Column("positive", "positive class"),
-        Column("score", "score"),
-        Column("temperature", "temperature", "number"),
-        Column("auroc", "AUROC", "number"),
-        Column("low", "low", "number"),
-        Column("high", "high", "number"),
+        *columns_of(run="run", set="set", positive="positive class", score="score"),
+        *columns_of("number", temperature="temperature", auroc="AUROC", low="low", high="high"),
         Column("source", "source"),
     )
     rows: list[tuple[Cell, ...]] = []
@@ -176,8 +178,7 @@ def table(lines: Sequence[SetRow]) -> Table:
 def certain_table(confident: ConfidentRows, row_ids: Sequence[str], score: str) -> Table:
     """Return one line a row: its name or number, the answer, the confidence and the score."""
     columns = (
-        Column("row", "row"),
-        Column("answer", "answers"),
+        *columns_of(row="row", answer="answers"),
         Column("confidence", "confidence", "share"),
         Column(f"{score}_higher_is_ood", SCORES[score].axis, "number"),
     )

@@ -34,6 +34,7 @@ from core.screens.kit.records import (
     Table,
     TableRow,
     Tile,
+    columns_of,
 )
 from core.screens.kit.text import safe, short
 from core.screens.kit.theme import Theme, axis, faded, layout
@@ -273,14 +274,9 @@ TAIL = 0.001  # of either set, beyond the ends of a linear axis
 COUNT_HEADS = ("At this threshold", "Flagged", "Passed", "All")
 PLAIN_HEADS = ("Alarm", "No alarm", "All")
 COUNT_COLUMNS = (
-    Column("set", "set"),
-    Column("side", "side"),
-    Column("positive", "positive class"),
-    Column("score", "score"),
-    Column("temperature", "temperature", "number"),
-    Column("threshold", "threshold", "number"),
-    Column("flagged", "flagged", "weight"),
-    Column("passed", "passed", "weight"),
+    *columns_of(set="set", side="side", positive="positive class", score="score"),
+    *columns_of("number", temperature="temperature", threshold="threshold"),
+    *columns_of("weight", flagged="flagged", passed="passed"),
 )
 EXTENT_COLUMNS = (
     Column("rows", "rows", "count"),
@@ -545,8 +541,7 @@ def _density_card(drawn: Drawn) -> FigureCard:
         colour=curve.mark.colour,
     )
     columns = (
-        Column("low", "from", "number"),
-        Column("high", "to", "number"),
+        *columns_of("number", low="from", high="to"),
         Column("in_distribution", f"{named.split} (in-distribution)", "weight"),
         Column("out_of_distribution_positive", f"{name.label} (positive)", "weight"),
     )

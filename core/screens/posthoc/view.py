@@ -35,6 +35,7 @@ from core.screens.kit.records import (
     Sentence,
     Table,
     TableRow,
+    columns_of,
     difference_cell,
     estimate,
     with_ends,
@@ -299,8 +300,7 @@ def landscape_card(
         for j, t in enumerate(criterion.temperatures)
     ]
     columns = (
-        Column("gamma", "γ", "number"),
-        Column("temperature", "T", "number"),
+        *columns_of("number", gamma="γ", temperature="T"),
         Column(criterion.objective, what, "number"),
         Column("above_best", f"above best, {unit(criterion)}", "number"),
     )
@@ -357,8 +357,7 @@ def curves_card(
         table=Table(
             (
                 Column("run", "run"),
-                Column("gamma", "γ", "number"),
-                Column("temperature", "T", "number"),
+                *columns_of("number", gamma="γ", temperature="T"),
             ),
             rows,
         ),
@@ -420,8 +419,7 @@ def _at_sentence(walk: TemperatureWalk, step: TemperatureStep) -> str:
 
 
 WALK_COLUMNS = (
-    Column("temperature", "T", "number"),
-    Column("gamma", "γ", "number"),
+    *columns_of("number", temperature="T", gamma="γ"),
     Column("ece", "ECE", "share"),
     Column("nll", "NLL", "number"),
     Column("gap", "confidence minus accuracy", "share"),

@@ -25,7 +25,7 @@ from core.screens.kit.labels import (
 )
 from core.screens.kit.marks import shares
 from core.screens.kit.numbers import MISSING, count, in_hundred, percent, points, span, three
-from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table, Tile
+from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table, Tile, columns_of
 from core.screens.kit.sentences import with_caveats
 from core.screens.kit.text import safe, short
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout, name_axis
@@ -168,13 +168,9 @@ ONE_TEST = (
 )
 CLASS_COLUMNS = (
     Column("class", "class"),
-    Column("labelled", "labelled", "count"),
-    Column("n", "answered", "count"),
-    Column("confidence", "says", "share"),
-    Column("accuracy", "right", "share"),
-    Column("gap", "gap, points", "points"),
-    Column("gap_low", "low", "points"),
-    Column("gap_high", "high", "points"),
+    *columns_of("count", labelled="labelled", n="answered"),
+    *columns_of("share", confidence="says", accuracy="right"),
+    *columns_of("points", gap="gap, points", gap_low="low", gap_high="high"),
     Column("p_corrected", "p, all classes", "number"),
     Column("ece", "ECE, one vs. rest", "share"),
     Column("reading", "reading"),
@@ -183,13 +179,9 @@ CLASS_COLUMNS = (
 LABEL_COLUMNS = (
     Column("label", "label"),
     Column("n", "n", "count"),
-    Column("present", "present in", "share"),
-    Column("confidence", "says", "share"),
-    Column("gap", "gap, points", "points"),
-    Column("gap_low", "low", "points"),
-    Column("gap_high", "high", "points"),
-    Column("ece", "ECE", "share"),
-    Column("floor_q95", "noise floor, 95th percentile", "share"),
+    *columns_of("share", present="present in", confidence="says"),
+    *columns_of("points", gap="gap, points", gap_low="low", gap_high="high"),
+    *columns_of("share", ece="ECE", floor_q95="noise floor, 95th percentile"),
     Column("auroc", "AUROC", "number"),
     Column("reading", "reading among all labels (Holm)"),
 )

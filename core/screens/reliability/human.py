@@ -36,6 +36,7 @@ from core.screens.kit.records import (
     Swatch,
     Table,
     Tile,
+    columns_of,
 )
 from core.screens.kit.text import short
 from core.screens.kit.theme import Theme, Tone, axis, layout
@@ -289,10 +290,8 @@ GROUP_COLUMNS = (
     Column("known", "a model that knew the true shares, points", "points"),
 )
 FAR_COLUMNS = (
-    Column("id", "id"),
-    Column("answer", "model"),
-    Column("confidence", "says", "share"),
-    Column("agreement", "agree", "share"),
+    *columns_of(id="id", answer="model"),
+    *columns_of("share", confidence="says", agreement="agree"),
     Column("choice", "most people"),
     Column("share", "of them", "share"),
 )

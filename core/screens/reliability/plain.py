@@ -39,7 +39,7 @@ from core.screens.kit.numbers import (
     points,
     singular,
 )
-from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile
+from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile, columns_of
 from core.screens.kit.sentences import (
     counted_as,
     groups_words,
@@ -380,10 +380,7 @@ def _card(groups: tuple[Group, ...], came_true: str) -> FigureCard:
     table = (
         Column("group", "when it is"),
         Column("n", with_row_noun("pictures"), "count"),
-        Column("says", "it says", "share"),
-        Column("right", "it came true", "share"),
-        Column("low", "at least", "share"),
-        Column("high", "at most", "share"),
+        *columns_of("share", says="it says", right="it came true", low="at least", high="at most"),
     )
     return FigureCard(
         key="plain",

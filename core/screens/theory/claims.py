@@ -42,7 +42,7 @@ from core.screens.kit.curves import (
     tint,
 )
 from core.screens.kit.numbers import MINUS, THIN, percent, points, three
-from core.screens.kit.records import Column, FigureCard, Table
+from core.screens.kit.records import Column, FigureCard, Table, columns_of
 from core.screens.kit.theme import Theme, layout
 from core.screens.theory.view import (
     FCL_WEIGHT,
@@ -565,11 +565,7 @@ def claims(
 
 def claims_table(statements: tuple[Claim, ...]) -> Table:
     """Return the statements as rows."""
-    columns = (
-        Column("statement", "statement"),
-        Column("printed", "printed"),
-        Column("found", "what the numbers say"),
-    )
+    columns = columns_of(statement="statement", printed="printed", found="what the numbers say")
     return Table(
         columns, tuple((claim.title, claim.printed, claim.computed) for claim in statements)
     )

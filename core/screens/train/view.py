@@ -13,7 +13,7 @@ from core.histories import History
 from core.screens.kit.curves import SHARES, Colour, Dash, Plot, TheoryCurve, legend
 from core.screens.kit.marks import RunMark, marks
 from core.screens.kit.numbers import Kind, count, finite, percent, points, three
-from core.screens.kit.records import Cell, Column, FigureCard, Table
+from core.screens.kit.records import Cell, Column, FigureCard, Table, columns_of
 from core.screens.kit.text import clean, safe, short
 from core.screens.kit.theme import Theme, axis, layout
 from core.training.distributions import (
@@ -285,8 +285,7 @@ def _card(
         done = f"{count(n_done)} of {count(n_epochs)} {measure.across}s so far"
     kind: Kind = "share" if measure.unit in IN_PERCENT else "number"
     columns = (
-        Column("run", "run"),
-        Column("measure", "measure"),
+        *columns_of(run="run", measure="measure"),
         Column("epoch", measure.across, "count"),
         Column("value", "value", kind),
     )

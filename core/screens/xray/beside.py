@@ -16,6 +16,7 @@ from core.screens.kit.records import (
     ScoreTable,
     Sentence,
     TableRow,
+    columns_of,
 )
 from core.screens.xray.bands import Band
 from core.screens.xray.film import (
@@ -58,8 +59,7 @@ DIFFER: Final = (
 MODEL_COLUMNS: Final = (
     *COLUMNS[:3],
     Column("threshold", "threshold", "share"),
-    Column("verdict", "threshold is"),
-    Column("peak", "strongest place"),
+    *columns_of(verdict="threshold is", peak="strongest place"),
     Column("energy", "heat in the box", "share"),
     *COLUMNS[3:],
 )

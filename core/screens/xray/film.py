@@ -31,6 +31,7 @@ from core.screens.kit.records import (
     Sentence,
     Table,
     TableRow,
+    columns_of,
 )
 from core.screens.xray.bands import Band, IconArray, draw_bands
 from core.screens.xray.words import ClinicSource, FindingWords, labelled_with, listed
@@ -302,27 +303,16 @@ SHOWN: Final = (
     PageColumn("reading", "On average in this band"),
 )
 COLUMNS: Final = (
-    Column("model", "model"),
-    Column("finding", "finding"),
-    Column("score", "score", "share"),
-    Column("band_low", "band from", "share"),
-    Column("band_high", "band to", "share"),
-    Column("films", "films in the band", "count"),
-    Column("labelled", "of these labelled with it", "count"),
-    Column("share", "share labelled", "share"),
-    Column("low", "low", "share"),
-    Column("high", "high", "share"),
-    Column("reading", "on average in this band the model"),
-    Column("note", "note"),
+    *columns_of(model="model", finding="finding"),
+    *columns_of("share", score="score", band_low="band from", band_high="band to"),
+    *columns_of("count", films="films in the band", labelled="of these labelled with it"),
+    *columns_of("share", share="share labelled", low="low", high="high"),
+    *columns_of(reading="on average in this band the model", note="note"),
 )
 DOT_COLUMNS: Final = (
-    Column("low", "scored from", "share"),
-    Column("high", "to", "share"),
+    *columns_of("share", low="scored from", high="to"),
     Column("n", "films", "count"),
-    Column("says", "mean score", "share"),
-    Column("share", "labelled with it", "share"),
-    Column("ci_low", "low", "share"),
-    Column("ci_high", "high", "share"),
+    *columns_of("share", says="mean score", share="labelled with it", ci_low="low", ci_high="high"),
 )
 
 

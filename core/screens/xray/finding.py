@@ -36,6 +36,7 @@ from core.screens.kit.records import (
     Swatch,
     Table,
     Tile,
+    columns_of,
 )
 from core.screens.kit.sentences import effective_n_words, taken_alone, verdict_sentence
 from core.screens.kit.words import GLOSSARY, LABELS, TONE_WORDS, with_row_noun
@@ -253,12 +254,10 @@ NOTES = {
 NUMBER_LABELS = LABELS | {"observed_expected": "O:E"}
 NUMBER_COLUMNS = (
     Column("number", "number"),
-    Column("value", "value", "number"),
-    Column("low", "low", "number"),
-    Column("high", "high", "number"),
-    Column("floor_q95", "noise floor, 95th percentile", "number"),
-    Column("reason", "note"),
-    Column("source", "source"),
+    *columns_of(
+        "number", value="value", low="low", high="high", floor_q95="noise floor, 95th percentile"
+    ),
+    *columns_of(reason="note", source="source"),
 )
 FEW_TEXT = "the curve is not judged below 200 events or non-events"
 
@@ -397,10 +396,8 @@ def _outcomes_card(source: ClinicSource, label: str, analysis: OneFinding) -> Fi
         for side in (analysis.y, ~analysis.y)
     ]
     columns = (
-        Column("low", "from", "share"),
-        Column("high", "to", "share"),
-        Column("with_it", "labelled with it", "count"),
-        Column("without", "not labelled with it", "count"),
+        *columns_of("share", low="from", high="to"),
+        *columns_of("count", with_it="labelled with it", without="not labelled with it"),
     )
     rows = zip(
         *(histogram.full_edges[:-1], histogram.full_edges[1:]),

@@ -33,6 +33,7 @@ from core.screens.kit.records import (
     Table,
     TableRow,
     Tile,
+    columns_of,
     estimate,
     with_ends,
 )
@@ -254,8 +255,7 @@ def _columns(printed_auroc: Columns) -> tuple[Column, ...]:
     return (
         Column("finding", "finding"),
         Column("events", "labelled with it", "count"),
-        Column("prevalence", "prevalence", "share"),
-        Column("says", "says", "share"),
+        *columns_of("share", prevalence="prevalence", says="says"),
         Column("verdict", "verdict among all findings (Holm)"),
         *(Column(f"gap{end}", f"gap{end}", "number") for end in ("", "_low", "_high")),
         *(
@@ -331,13 +331,11 @@ TITLE = "Labelled with the finding against the score, %"
 BIN_COLUMNS = (
     Column("finding", "finding"),
     Column("events", "labelled with it", "count"),
-    Column("bin_low", "from", "share"),
-    Column("bin_high", "to", "share"),
+    *columns_of("share", bin_low="from", bin_high="to"),
     Column("count", "n", "count"),
-    Column("says", "says", "share"),
-    Column("labelled", "share labelled with it", "share"),
-    Column("ci_low", "low", "share"),
-    Column("ci_high", "high", "share"),
+    *columns_of(
+        "share", says="says", labelled="share labelled with it", ci_low="low", ci_high="high"
+    ),
     Column("reading", "reading"),
 )
 

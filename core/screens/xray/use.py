@@ -37,6 +37,7 @@ from core.screens.kit.records import (
     ScoreTable,
     Table,
     TableRow,
+    columns_of,
     estimate,
     with_ends,
 )
@@ -57,9 +58,7 @@ THRESHOLD_SHOWN = (
 THRESHOLD_COLUMNS = (
     Column("number", "number"),
     Column("threshold", "threshold", "share"),
-    Column("value", "value", "number"),
-    Column("low", "low", "number"),
-    Column("high", "high", "number"),
+    *columns_of("number", value="value", low="low", high="high"),
     Column("source", "source"),
 )
 GROUP_SHOWN = (
@@ -73,16 +72,14 @@ GROUP_SHOWN = (
 )
 GROUP_COLUMNS = (
     Column("group", "group"),
-    Column("n", "n", "count"),
-    Column("events", "labelled with it", "count"),
+    *columns_of("count", n="n", events="labelled with it"),
     *(
         Column(f"{key}{end}", f"{key}{end}", "number")
         for key in ("observed_expected", "citl", "slope", "intercept", "ece")
         for end in ("", "_low", "_high")
     ),
     Column("ece_floor_q95", "noise floor, 95th percentile", "number"),
-    Column("note", "note"),
-    Column("source", "source"),
+    *columns_of(note="note", source="source"),
 )
 CAUTION = (
     "The Hosmer-Lemeshow test depends on how films are grouped, does not say how far or in "
@@ -409,12 +406,10 @@ def decision_card(
     in_range = [i for i, t in enumerate(THRESHOLDS) if ends[0] - 1e-9 <= t <= ends[1] + 1e-9]
     columns = (
         Column("threshold", "threshold", "share"),
-        Column("net_benefit", "net benefit", "number"),
-        Column("low", "low", "number"),
-        Column("high", "high", "number"),
-        Column("treat_all", "treat all", "number"),
-        Column("flagged", "flagged", "count"),
-        Column("flagged_with_it", "labelled with it among them", "count"),
+        *columns_of(
+            "number", net_benefit="net benefit", low="low", high="high", treat_all="treat all"
+        ),
+        *columns_of("count", flagged="flagged", flagged_with_it="labelled with it among them"),
     )
     parts = (net.thresholds, net.model, net.low, net.high, net.treat_all)
     rows = tuple(
