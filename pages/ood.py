@@ -24,17 +24,17 @@ with frame.caught():
         drafts.bar(run)
         st.stop()
     inside = sources.SplitSource(run, split)
-    sources.settle()
+    sources.settle_scores()
     offers = offered(run)
     top, numbers = st.container(), st.container()
     sets, notices = figures.sets(inside, offers)
     if not sets.shown:
         with top:
             markup.draw("headline", with_row_noun(figures.NONE_YET[state.plain()]))
-            sources.needed()
+            sources.say_what_is_needed()
         if not offers:
-            sources.outcome()
-            sources.zone(run)
+            sources.upload_outcome()
+            sources.drop_zone(run)
     else:
         with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
             with st.container(key="bare.set", width="content"):
@@ -52,7 +52,7 @@ with frame.caught():
             widgets.sentence(view.sentence)
             drafts.bar(run)
             for draft in sources.dropped().values():
-                sources.bar(draft)
+                sources.draft_bar(draft)
             frame.notices(tuple(dict.fromkeys(notices)))
         if not state.plain():
             figures.sets_table(sets, question)

@@ -100,7 +100,7 @@ def test_in_a_cluster_it_asks_for_cores_alone(home, shards, tmp_path, monkeypatc
         (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{says}\n")
         (tmp_path / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    machine.at_hand.clear()
+    machine.has_cluster.clear()
     commands._ask_controller.cache_clear()
     (home / "slurm.json").write_text(json.dumps({"partition": "gpu", "gpus": 2, "nodes": 2}))
     test = opened()
@@ -109,7 +109,7 @@ def test_in_a_cluster_it_asks_for_cores_alone(home, shards, tmp_path, monkeypatc
     (job,) = open_jobs().list()
     assert (job.launcher, job.request.partition) == (SLURM, "gpu")
     assert (job.request.gpus, job.request.nodes) == (0, 1)
-    machine.at_hand.clear()
+    machine.has_cluster.clear()
     commands._ask_controller.cache_clear()
 
 

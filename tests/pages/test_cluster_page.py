@@ -22,10 +22,10 @@ SAYS = {
 
 @pytest.fixture
 def page(home):
-    machine.at_hand.clear()
+    machine.has_cluster.clear()
     commands._ask_controller.cache_clear()
     yield partial(opened, "train")
-    machine.at_hand.clear()
+    machine.has_cluster.clear()
     commands._ask_controller.cache_clear()
 
 

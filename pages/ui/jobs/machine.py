@@ -31,19 +31,19 @@ CHOICE = FORM.key("launcher")
 
 
 @st.cache_data(ttl=60, max_entries=1, show_spinner=False)
-def at_hand() -> bool:
+def has_cluster() -> bool:
     """Whether this machine can submit to a cluster."""
     return not commands.missing()
 
 
 def in_cluster() -> bool:
     """Whether the cluster is chosen."""
-    return at_hand() and st.session_state.get(CHOICE) == SLURM
+    return has_cluster() and st.session_state.get(CHOICE) == SLURM
 
 
 def choose() -> None:
     """Draw the choice, where there is one."""
-    if at_hand():
+    if has_cluster():
         st.selectbox(
             "Runs on",
             [LOCAL, SLURM],

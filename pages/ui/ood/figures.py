@@ -55,8 +55,8 @@ def sets(inside: SplitSource, offers: Offer) -> tuple[Sets, list[Notice]]:
     names = sources.names(offers, inside.owner)
     with st.container(horizontal=True, vertical_alignment="bottom", key="sets"):
         chosen = sources.picker(offers, names, inside.owner)
-        sources.door(inside.owner)
-    sources.outcome()
+        sources.upload_popover(inside.owner)
+    sources.upload_outcome()
     sound: list[str] = []
     notices: list[Notice] = []
     for reference in chosen:

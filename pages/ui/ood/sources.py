@@ -328,7 +328,7 @@ class ScoresReading(FileReading[ReadResult]):
 INTAKE: Final = Intake[ScoresReading]("ood")
 
 
-def needed() -> None:
+def say_what_is_needed() -> None:
     """Say what is needed beside the run's own rows, with the way to have it computed."""
     if of_texts():
         widgets.second(
@@ -344,13 +344,13 @@ def needed() -> None:
     st.page_link(site.EVALUATE.script, label="Evaluate on other images", icon=site.EVALUATE.icon)
 
 
-def door(run: open_runs.Run) -> None:
+def upload_popover(run: open_runs.Run) -> None:
     """Draw the drop zone behind a button that closes once a file was taken."""
     with st.popover("Upload scores", key=f"ood.add.{INTAKE.drops}"):
-        zone(run)
+        drop_zone(run)
 
 
-def zone(run: open_runs.Run) -> None:
+def drop_zone(run: open_runs.Run) -> None:
     """Draw the drop zone."""
     INTAKE.zone(
         with_row_noun("Scores on other images"),
@@ -363,13 +363,13 @@ def zone(run: open_runs.Run) -> None:
     )
 
 
-def settle() -> None:
+def settle_scores() -> None:
     """Make scores that were read a draft; a file that leaves a choice open waits for it."""
     if _question() is None:
         INTAKE.settle(_add)
 
 
-def outcome() -> None:
+def upload_outcome() -> None:
     """Say what is being read, why the last file was refused, or what is to be chosen for it."""
     question = _question()
     if question is None:
@@ -473,7 +473,7 @@ def _add(reading: ScoresReading) -> None:
     st.session_state["set.set"] = reference
 
 
-def bar(draft: session.Draft) -> None:
+def draft_bar(draft: session.Draft) -> None:
     """Say that a set is a draft and what was guessed, with the means to keep or to discard it."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"ood.bar.{draft.id}"):
         st.markdown(f"Only you see **{esc(draft.name)}**. It is deleted when you close the page.")
