@@ -48,11 +48,8 @@ class Run:
 def find(run_id: str) -> Run:
     """Return the draft or run of that id.
 
-    Raises
-    ------
-    LibraryError
-        RUN_UNKNOWN when neither this session nor the library holds it; NO_PREDICTIONS when it is a
-        gamma history; NO_LABELS when nothing in it can be audited.
+    Raises LibraryError RUN_UNKNOWN when neither this session nor the library holds it;
+    NO_PREDICTIONS when it is a gamma history; NO_LABELS when nothing in it can be audited.
     """
     run = look_up(run_id)
     note(run)

@@ -206,12 +206,8 @@ def chosen() -> list[open_runs.Run]:
     A run that was opened since then stands alone. Where nothing was picked or opened yet, these
     are samples, and the page says so.
 
-    Raises
-    ------
-    LibraryError
-        RUN_UNKNOWN for a linked run that is not here.
-    UsageError
-        SETTING for more than can be compared.
+    Raises LibraryError RUN_UNKNOWN for a linked run that is not here. UsageError SETTING for more
+    than can be compared.
     """
     run_ids: tuple[str, ...] = st.session_state.get("set.runs", ())
     names = st.query_params.get("runs", "").split(",")

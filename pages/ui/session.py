@@ -354,10 +354,7 @@ def add_draft(
 def claim(draft_id: str) -> Draft:
     """Return a draft that this session is to keep, and no other tab of the browser meanwhile.
 
-    Raises
-    ------
-    LibraryError
-        RUNNING: another tab keeps it. RUN_UNKNOWN: one has kept or discarded it.
+    Raises LibraryError RUNNING: another tab keeps it. RUN_UNKNOWN: one has kept or discarded it.
     """
     mine = room()
     with _ROOMS_LOCK:

@@ -88,10 +88,8 @@ def linked(run: open_runs.Run | None) -> dict[str, str]:
 def current_run() -> open_runs.Run | None:
     """Return the run in the link, else the one last opened, else None.
 
-    Raises
-    ------
-    LibraryError
-        RUN_UNKNOWN for a link to a run that is not here, or to a draft of another browser.
+    Raises LibraryError RUN_UNKNOWN for a link to a run that is not here, or to a draft of another
+    browser.
     """
     last = st.session_state.get("app.run")
     run_id, draft_id = st.query_params.get(RUN, ""), st.query_params.get(DRAFT, "")

@@ -296,10 +296,7 @@ def forget() -> None:
 def check() -> None:
     """Refuse to redraw a part of a page made of a run that the visitor may no longer see.
 
-    Raises
-    ------
-    LibraryError
-        RUN_UNKNOWN: it was deleted, or is no longer shared.
+    Raises LibraryError RUN_UNKNOWN: it was deleted, or is no longer shared.
     """
     _refuse_lost(current(), st.session_state.get(RUNS, ()))
 

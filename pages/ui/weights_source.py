@@ -136,10 +136,7 @@ def follow_link() -> None:
 def weights_of(jobs: LocalJobs, job: Job) -> tuple[Path, str]:
     """Return the file that a job trained or evaluated, and what it is called.
 
-    Raises
-    ------
-    UsageError
-        JOB: its folder holds none, or they read texts.
+    Raises UsageError JOB: its folder holds none, or they read texts.
     """
     if job.kind == TRAIN and jobs.config(job.id).of_texts:
         what = f"Job {job.id} trained on texts, and only images can be evaluated"

@@ -30,10 +30,7 @@ def offered() -> str:
 def submit(paths: Sequence[Path]) -> None:
     """Queue the audit of a file or folder, with its labels if there is a second path, and open it.
 
-    Raises
-    ------
-    UsageError
-        SETTING: of the cluster's settings file.
+    Raises UsageError SETTING: of the cluster's settings file.
     """
     scores, *labels = paths
     spec = AuditSpec(path=str(scores), labels=str(labels[0]) if labels else None)

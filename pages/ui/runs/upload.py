@@ -184,12 +184,8 @@ def by_path() -> None:
 def _allowed(text: str) -> Path:
     """Return a plain file, or a folder of shards, below the folders that pages may read.
 
-    Raises
-    ------
-    UsageError
-        FOLDER, as of `check_folder`; FILE: there is none.
-    Refused
-        As of `shard_files`.
+    Raises UsageError FOLDER, as of `check_folder`; FILE: there is none. Refused as of
+    `shard_files`.
     """
     check_folder(text)
     path = Path(text).expanduser().resolve()
