@@ -374,7 +374,7 @@ def learned_card(parts: Parts) -> FigureCard:
         alt=f"Distribution of the largest logit after epoch {count(n_epochs)}, by learned epoch. "
         f"Medians: {', '.join(medians)}.",
         caption="As Ghosh et al. 2022, figure 34. From its learned epoch on, a training row is "
-        "answered right to the end, as it is trained on: images are shifted and mirrored.",
+        "answered right to the end, each time it is trained on.",
         curve=Column("learned", "learned"),
     )
 
