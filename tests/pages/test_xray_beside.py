@@ -16,7 +16,7 @@ from core.library import SAMPLES, Library
 from core.reports.html import sheet_html
 from core.screens.kit.marks import marks
 from core.screens.xray.bands import RISK
-from core.screens.xray.beside import DIFFER
+from core.screens.xray.comparison import DIFFER
 from core.screens.xray.film import FilmScores
 from core.screens.xray.saliency import ALONE, OWN, SaliencyFocus
 from core.xray import heat, phantom, picture

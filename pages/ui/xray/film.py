@@ -12,7 +12,7 @@ from core.codes import NoticeCode
 from core.errors import LibraryError
 from core.reports.html import films_html
 from core.screens.kit.records import Sentence
-from core.screens.xray import beside, saliency
+from core.screens.xray import comparison, saliency
 from core.screens.xray import film as views
 from core.screens.xray.bands import KEY, RISK
 from core.screens.xray.film import Reference
@@ -275,9 +275,9 @@ def _draw_several(study: FilmStudy, settings: SaliencySettings, picked: Sequence
     opinions = study.opinions([picture.focus for picture in pictures])
     title = f"{ask.words().title(study.name)}, model by model"
     widgets.title(title)
-    table = beside.model_table(opinions, study.name, study.note)
+    table = comparison.model_table(opinions, study.name, study.note)
     widgets.scores(title, table.heads, table.written())
-    for text in beside.sources(opinions):
+    for text in comparison.sources(opinions):
         widgets.caption(text)
     if not study.strange:
         widgets.caveat("Caution", *study.care, last=RISK)
@@ -299,7 +299,7 @@ def _draw_several(study: FilmStudy, settings: SaliencySettings, picked: Sequence
         return
     model_study = study.alone(place)
     if model_study is None:
-        widgets.second(f"{chosen.name} {beside.NO_FINDING}.")
+        widgets.second(f"{chosen.name} {comparison.NO_FINDING}.")
         return
     with st.container(horizontal=True, gap="medium", key="figures"):
         with st.container(width=xray_pictures.WIDTH, key="xray_left"):

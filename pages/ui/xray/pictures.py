@@ -8,11 +8,11 @@ from typing import Any, Final
 import streamlit as st
 
 from core.reports.html import PageView, sheet_html
-from core.screens.xray import beside
+from core.screens.xray import comparison
 from core.screens.xray import film as views
 from core.screens.xray import saliency as words
 from core.screens.xray.bands import RISK
-from core.screens.xray.beside import Opinion
+from core.screens.xray.comparison import Opinion
 from core.screens.xray.film import Reference
 from core.screens.xray.saliency import SaliencyFocus
 from core.screens.xray.words import BANNER, TECHNICAL, finding
@@ -327,7 +327,7 @@ def downloads(study: FilmStudy, pictures: list[PagePicture]) -> None:
         findings = study.findings_table(TECHNICAL).file
         if study.several:
             widgets.save(findings, "film_findings", "Findings, CSV")
-            models = beside.model_table(_opinions(study, pictures), study.name, study.note)
+            models = comparison.model_table(_opinions(study, pictures), study.name, study.note)
             widgets.save(models.file, "film_models", "Models, CSV")
         else:
             widgets.save(findings, "film", "Table, CSV")
@@ -370,9 +370,9 @@ def page(study: FilmStudy, pictures: list[PagePicture]) -> PageView:
     # the tables without their notes: what they may not be used for stands around them
     tables = [("The findings of this film", study.findings_table(TECHNICAL).file.without({"note"}))]
     if study.several:
-        models = beside.model_table(_opinions(study, pictures), study.name, study.note).file
+        models = comparison.model_table(_opinions(study, pictures), study.name, study.note).file
         title = f"{finding(study.name)}, model by model"
-        tables.insert(0, (title, models.without(beside.LEFT_OUT)))
+        tables.insert(0, (title, models.without(comparison.LEFT_OUT)))
     return PageView(
         eyebrow=f"Chest X-ray · {study.who} · {finding(study.name)} · {study.film.title}",
         banners=(BANNER, study.noise),
@@ -393,8 +393,10 @@ def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
     focus_lines: list[str] = []
     if study.several:
         opinions = _opinions(study, pictures)
-        counted = beside.sources(opinions)
-        focus_lines = [beside.focus_words(o.name, o.focus) for o in opinions if o.focus is not None]
+        counted = comparison.sources(opinions)
+        focus_lines = [
+            comparison.focus_words(o.name, o.focus) for o in opinions if o.focus is not None
+        ]
     else:
         score = views.score_words(study.main.scored.scores[study.index])
         heading = f"{finding(study.name)}, score {score}. {study.film.title}"

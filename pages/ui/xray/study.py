@@ -20,9 +20,9 @@ from core.screens.kit.marks import RunMark, marks
 from core.screens.kit.numbers import count
 from core.screens.kit.records import ScoreTable, Sentence
 from core.screens.kit.sentences import groups_words
-from core.screens.xray import beside, saliency
+from core.screens.xray import comparison, saliency
 from core.screens.xray import film as views
-from core.screens.xray.beside import Opinion
+from core.screens.xray.comparison import Opinion
 from core.screens.xray.film import FilmScores, Reference, finding_index, spelled
 from core.screens.xray.saliency import SaliencyFocus
 from core.screens.xray.words import BANNER, PLAIN, TECHNICAL, ClinicSource, FindingWords, listed
@@ -237,7 +237,7 @@ class FilmStudy:
         if self.strange:
             return ()
         if self.several and any(opinion.place(self.name) for opinion in self.opinions()):
-            return (beside.DIFFER,)
+            return (comparison.DIFFER,)
         return views.care(self.main.scored, self.index, self.known)
 
     @property
@@ -248,7 +248,7 @@ class FilmStudy:
     def opening_sentence(self, words: FindingWords) -> Sentence:
         """Return what is said first."""
         if self.several:
-            return beside.sentence(self.opinions(), self.name, words)
+            return comparison.sentence(self.opinions(), self.name, words)
         scored = self.main.scored
         if self.strange:
             return views.doubtful_sentence(scored, self.index, words)
@@ -257,7 +257,7 @@ class FilmStudy:
     def findings_table(self, words: FindingWords) -> ScoreTable:
         """Return the findings of the film, of one model or of several."""
         if self.several:
-            return beside.finding_table(self.opinions(), self.name, words, self.note)
+            return comparison.finding_table(self.opinions(), self.name, words, self.note)
         return views.table(self.main.scored, self.index, self.known, words, self.note)
 
     @property

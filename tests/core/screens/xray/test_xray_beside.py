@@ -6,8 +6,8 @@ import pytest
 
 from core.reports.table import csv_text
 from core.screens.kit.marks import marks
-from core.screens.xray import beside as views
-from core.screens.xray.beside import Opinion
+from core.screens.xray import comparison as views
+from core.screens.xray.comparison import Opinion
 from core.screens.xray.film import FilmScores
 from core.screens.xray.saliency import ALONE, BESIDE, FILMS, FINDINGS, OWN, SaliencyFocus, beside
 from core.screens.xray.words import PLAIN, TECHNICAL

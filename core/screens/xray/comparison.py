@@ -1,4 +1,4 @@
-"""Several models beside one another on one film: what each says of it, in words and tables."""
+"""Several models compared on one film: what each says of it, in words and tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
