@@ -16,8 +16,15 @@ from core.arrays import Int, digest, row_chunks
 from core.codes import NoticeCode
 from core.datasets.base import DatasetRequest, DatasetSplit, ResidentSplit, SplitDataset
 from core.datasets.catalogue import DATASETS
-from core.datasets.listing import PictureFile, names_of
-from core.datasets.pictures import Pixels, Size, common_size, decode, decode_all
+from core.datasets.pictures import (
+    PictureFile,
+    Pixels,
+    Size,
+    common_size,
+    decode,
+    decode_all,
+    names_of,
+)
 from core.datasets.splits import SplitRecord
 from core.datasets.stream import StreamedSplit, pictures_digest, resized_pictures
 from core.errors import Notice

@@ -17,7 +17,8 @@ from core.datasets import splits
 from core.datasets.assemble import DatasetRows, from_files
 from core.datasets.base import DatasetRequest, SplitDataset
 from core.datasets.catalogue import FINDINGS
-from core.datasets.listing import (
+from core.datasets.pictures import (
+    FORMATS,
     PictureFile,
     existing_root,
     pictures_below,
@@ -25,7 +26,6 @@ from core.datasets.listing import (
     subfolders,
     text_below,
 )
-from core.datasets.pictures import FORMATS
 from core.datasets.splits import SPLIT_NAMES, SplitRecord, by_patient
 from core.errors import Notice, Refused
 

@@ -21,10 +21,18 @@ from torch import Tensor
 from core.arrays import Int, digest
 from core.codes import NoticeCode
 from core.datasets.base import DatasetSplit, ResidentSplit, SplitDataset
-from core.datasets.corruptions import corrupt
-from core.datasets.corruptions.sampling import LUMA
-from core.datasets.listing import existing_root, names_of, pictures_below, skipped_notice
-from core.datasets.pictures import FORMATS, STRETCHED, Pixels, Size, threads
+from core.datasets.corruptions import LUMA, corrupt
+from core.datasets.pictures import (
+    FORMATS,
+    STRETCHED,
+    Pixels,
+    Size,
+    existing_root,
+    names_of,
+    pictures_below,
+    skipped_notice,
+    threads,
+)
 from core.datasets.published import svhn_test
 from core.datasets.shifts import SEVERITIES, OutsideSet
 from core.datasets.stream import AHEAD, StreamedSplit

@@ -23,8 +23,14 @@ from core.datasets.assemble import DatasetRows, in_memory
 from core.datasets.base import DatasetRequest, ResidentSplit, SplitDataset
 from core.datasets.catalogue import DATASETS
 from core.datasets.folders import folder
-from core.datasets.listing import ROOT_REMEDY, existing_root, subfolders
-from core.datasets.pictures import FORMATS, Pixels, common_size
+from core.datasets.pictures import (
+    FORMATS,
+    ROOT_REMEDY,
+    Pixels,
+    common_size,
+    existing_root,
+    subfolders,
+)
 from core.datasets.splits import held_out
 from core.datasets.stream import StreamedSplit
 from core.errors import Notice, Refused, about

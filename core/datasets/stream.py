@@ -18,10 +18,10 @@ from torch import Tensor
 
 from core.arrays import Bool, Int, digest
 from core.datasets.base import DatasetSplit, LabelledRows
-from core.datasets.listing import PictureFile
 from core.datasets.pictures import (
     REDUCED,
     STRETCHED,
+    PictureFile,
     Pixels,
     Scaling,
     Size,

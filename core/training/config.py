@@ -10,7 +10,7 @@ from core import codec, fields
 from core.arrays import digest
 from core.codes import NoticeCode
 from core.datasets.catalogue import TEXT_DATA, data_entry
-from core.datasets.texts.settings import FIRST, TextConfig
+from core.datasets.texts.words import FIRST, TextConfig
 from core.defaults import SEED_MAX
 from core.errors import Notice, UsageError
 from core.fields import Field, JsonObject, is_path

@@ -17,8 +17,7 @@ import numpy as np
 import torch
 from PIL import Image, ImageOps
 
-from core.datasets.listing import pictures_below
-from core.datasets.pictures import Scaling, decode
+from core.datasets.pictures import Scaling, decode, pictures_below
 from core.datasets.stream import StreamedSplit, keep_resized, resized_pictures
 
 ROUNDS = 3

@@ -17,14 +17,17 @@ from core.datasets.texts.reading import (
     DELIMITERS,
     LAYOUT,
     MAX_CLASSES,
+    NEGATIVE,
+    NEUTRAL,
+    POSITIVE,
     Budget,
     TextRow,
     class_folders,
     known_table,
     labelled_table,
     named_text,
+    phrases,
 )
-from core.datasets.texts.trees import NEGATIVE, NEUTRAL, POSITIVE, phrases
 from core.datasets.texts.words import without_headers, without_quotes_and_footer
 from core.errors import Notice, Refused, UsageError
 

@@ -17,9 +17,16 @@ from core.datasets.base import LabelledRows
 from core.datasets.splits import SPLIT_NAMES, SplitRecord
 from core.datasets.texts.corpus import LEFT_OUT, TextCorpus, read_corpus
 from core.datasets.texts.pieces import CONFIG, WEIGHTS, opened, read_object, read_pieces
-from core.datasets.texts.settings import FIRST, TextConfig
-from core.datasets.texts.trees import JOIN, tokens
-from core.datasets.texts.words import Vectors, numbers, read_vectors, vocabulary, words
+from core.datasets.texts.reading import JOIN, tokens
+from core.datasets.texts.words import (
+    FIRST,
+    TextConfig,
+    Vectors,
+    numbers,
+    read_vectors,
+    vocabulary,
+    words,
+)
 from core.errors import Notice, UsageError
 from core.predictions import Task
 

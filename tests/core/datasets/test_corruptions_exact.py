@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from core.datasets.corruptions import corrupt, kinds, sampling
+from core.datasets import corruptions
+from core.datasets.corruptions import corrupt
 from core.datasets.shifts import SEVERITIES
 from tests.core.datasets.test_corruptions import scenes
 from tests.reference import slow_corruptions as slow
@@ -55,8 +56,8 @@ def test_colours_of_every_kind_keep_their_hue() -> None:
 
 @pytest.mark.parametrize("degrees", [-135, -100.5, -60, -45, -10, 0, 26.565, 33, 45])
 def test_streaks(degrees: float) -> None:
-    for radius, sigma in [*kinds.MOTION, (14, 12.0)]:
-        ours = sampling.streaked(COLOUR / 1.0, radius, sigma, np.full(3, degrees))
+    for radius, sigma in [*corruptions.MOTION, (14, 12.0)]:
+        ours = corruptions.streaked(COLOUR / 1.0, radius, sigma, np.full(3, degrees))
         expected = slow.streak(COLOUR[1], radius, sigma, degrees)
         assert np.abs(ours[1] - expected).max() < 1e-4
 
@@ -76,8 +77,8 @@ def test_glass_moves_pixels_as_the_script_does(rounds: int) -> None:
     place = {1: 2, 2: 4}[rounds]
     images = COLOUR
     draws = [np.random.default_rng(row) for row in range(len(images))]
-    ours = kinds.glass_blur(images / 255.0, place, draws)
-    sigma = kinds.GLASS[place][0]
+    ours = corruptions.glass_blur(images / 255.0, place, draws)
+    sigma = corruptions.GLASS[place][0]
     for row, image in enumerate(images):
         steps = np.random.default_rng(row).integers(-1, 1, (rounds, 2, 14, 14))
         weights = slow.bell(sigma, int(4 * sigma + 0.5))
@@ -95,7 +96,7 @@ def test_glass_moves_pixels_as_the_script_does(rounds: int) -> None:
 @pytest.mark.parametrize("decay", [3.0, 2.5, 2.0, 1.75])
 def test_clouds_are_diamond_squares(side: int, decay: float) -> None:
     uniform = np.random.default_rng(side).uniform(-1, 1, (3, side, side))
-    ours = kinds.plasma(uniform, decay)
+    ours = corruptions.plasma(uniform, decay)
     for row in range(3):
         np.testing.assert_allclose(ours[row], slow.plasma(uniform[row], decay), atol=1e-12)
 
@@ -111,7 +112,7 @@ def test_zooms_are_those_of_scipy(factor: float, side: int) -> None:
     large = ndimage.zoom(cut, (1, factor, factor), order=1, mode="nearest")
     trim = (large.shape[1] - side) // 2
     expected = large[:, trim : trim + side, trim : trim + side]
-    np.testing.assert_allclose(sampling.zoomed(image, factor)[0], expected, atol=1e-9)
+    np.testing.assert_allclose(corruptions.zoomed(image, factor)[0], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("mode", ["mirror", "reflect"])
@@ -119,7 +120,7 @@ def test_values_between_pixels_are_those_of_scipy(mode: str) -> None:
     rng = np.random.default_rng(1)
     light = rng.random((3, 2, 9, 13))
     down, across = rng.uniform(-30, 40, (2, 3, 9, 13))
-    ours = sampling.between(light, down, across, mode)
+    ours = corruptions.between(light, down, across, mode)
     for row in range(3):
         for channel in range(2):
             places = [down[row], across[row]]
@@ -130,7 +131,7 @@ def test_values_between_pixels_are_those_of_scipy(mode: str) -> None:
 def test_shears_are_those_of_opencv() -> None:
     rng = np.random.default_rng(2)
     moves = rng.uniform(-2.5, 2.5, (40, 3, 2))
-    back = kinds._back(32, 32, moves)
+    back = corruptions._back(32, 32, moves)
     points = np.array([[26, 26], [26, 6], [6, 6]], np.float32)
     for move, found in zip(moves, back, strict=True):
         affine = cv2.getAffineTransform((points + move).astype(np.float32), points)
@@ -139,11 +140,11 @@ def test_shears_are_those_of_opencv() -> None:
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_drops_are_lit_as_by_opencv(place: int) -> None:
-    mean, deviation, sigma, least, *_ = kinds.SPATTER[place]
+    mean, deviation, sigma, least, *_ = corruptions.SPATTER[place]
     drawn = np.random.default_rng(place).normal(mean, deviation, (60, 32, 32))
-    liquid = sampling.bell(drawn, sigma)
+    liquid = corruptions.bell(drawn, sigma)
     greys = np.floor(np.where(liquid < least, 0, liquid) * 255) % 256
-    ours = kinds._relief(greys)
+    ours = corruptions._relief(greys)
     for grey, found in zip(greys.astype(np.uint8), ours, strict=True):
         distance = cv2.distanceTransform(255 - cv2.Canny(grey, 50, 150), cv2.DIST_L2, 5)
         height = cv2.blur(np.minimum(distance, 20), (3, 3)).astype(np.uint8)
@@ -153,7 +154,10 @@ def test_drops_are_lit_as_by_opencv(place: int) -> None:
 
 
 def test_an_image_without_edges_has_flat_drops() -> None:
-    assert kinds._relief(np.zeros((2, 8, 8))).max() == kinds._relief(np.zeros((2, 8, 8))).min()
+    assert (
+        corruptions._relief(np.zeros((2, 8, 8))).max()
+        == corruptions._relief(np.zeros((2, 8, 8))).min()
+    )
 
 
 # Formulas around the parts ----------------------------------------------------------------------
@@ -208,10 +212,16 @@ def test_snow_falls_rather_than_drifts() -> None:
 
 def test_constants_that_no_formula_above_shows() -> None:
     """Copied a second time from make_cifar_c.py, by column instead of by severity."""
-    assert list(zip(*kinds.GLASS, strict=True)) == [(0.05, 0.25, 0.4, 0.25, 0.4), (1, 1, 1, 2, 2)]
-    assert list(zip(*kinds.MOTION, strict=True)) == [(6, 6, 6, 8, 9), (1, 1.5, 2, 2, 2.5)]
-    assert list(zip(*kinds.FOG, strict=True)) == [(0.2, 0.5, 0.75, 1, 1.5), (3, 3, 2.5, 2, 1.75)]
-    assert list(zip(*kinds.SNOW, strict=True)) == [
+    assert list(zip(*corruptions.GLASS, strict=True)) == [
+        (0.05, 0.25, 0.4, 0.25, 0.4),
+        (1, 1, 1, 2, 2),
+    ]
+    assert list(zip(*corruptions.MOTION, strict=True)) == [(6, 6, 6, 8, 9), (1, 1.5, 2, 2, 2.5)]
+    assert list(zip(*corruptions.FOG, strict=True)) == [
+        (0.2, 0.5, 0.75, 1, 1.5),
+        (3, 3, 2.5, 2, 1.75),
+    ]
+    assert list(zip(*corruptions.SNOW, strict=True)) == [
         (0.1, 0.1, 0.15, 0.25, 0.3),
         (0.2, 0.2, 0.3, 0.3, 0.3),
         (1, 1, 1.75, 2.25, 1.25),
@@ -220,7 +230,7 @@ def test_constants_that_no_formula_above_shows() -> None:
         (3, 4, 4, 6, 12),
         (0.95, 0.9, 0.9, 0.85, 0.8),
     ]
-    assert list(zip(*kinds.SPATTER, strict=True)) == [
+    assert list(zip(*corruptions.SPATTER, strict=True)) == [
         (0.62, 0.65, 0.65, 0.65, 0.65),
         (0.1, 0.1, 0.3, 0.1, 0.1),
         (0.7, 0.8, 1, 0.7, 0.5),
@@ -228,7 +238,7 @@ def test_constants_that_no_formula_above_shows() -> None:
         (0.5, 0.5, 0.5, 0.6, 0.6),
         (0, 0, 0, 1, 1),
     ]
-    assert list(zip(*kinds.ELASTIC, strict=True)) == [
+    assert list(zip(*corruptions.ELASTIC, strict=True)) == [
         (0, 0.05, 0.08, 0.1, 0.1),
         (0, 0.2, 0.06, 0.04, 0.03),
         (0.08, 0.07, 0.06, 0.05, 0.03),

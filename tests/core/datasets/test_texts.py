@@ -24,10 +24,10 @@ from core.datasets.texts.corpus import (
     tickets,
 )
 from core.datasets.texts.dataset import load_texts, to_numbers
-from core.datasets.texts.settings import TextConfig
 from core.datasets.texts.words import (
     MAIL,
     WORD,
+    TextConfig,
     masked,
     numbers,
     read_vectors,

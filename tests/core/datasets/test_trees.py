@@ -4,9 +4,8 @@ import pytest
 
 from core.datasets.texts.corpus import LEFT_OUT, read_corpus, texts_named
 from core.datasets.texts.dataset import load_texts
-from core.datasets.texts.reading import Budget
-from core.datasets.texts.settings import TextConfig
-from core.datasets.texts.trees import LONGEST_TREE, phrases, tokens
+from core.datasets.texts.reading import LONGEST_TREE, Budget, phrases, tokens
+from core.datasets.texts.words import TextConfig
 from core.errors import AuditError, Refused, UsageError
 from core.models.texts import JOIN
 

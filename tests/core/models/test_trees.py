@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from core.datasets.texts.trees import JOIN as TOKEN
-from core.datasets.texts.trees import tokens
+from core.datasets.texts.reading import JOIN as TOKEN
+from core.datasets.texts.reading import tokens
 from core.models.build import last_layer
 from core.models.texts import JOIN, STATE, build_text
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.datasets.catalogue import DATASETS, checked_data
-from core.datasets.texts.settings import TextConfig
+from core.datasets.texts.words import TextConfig
 from core.errors import UsageError
 from core.losses.catalogue import LOSSES
 from core.predictions import Task

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.datasets.texts.settings import TextConfig
+from core.datasets.texts.words import TextConfig
 from core.errors import UsageError
 from core.losses.catalogue import subject
 from core.published import published

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from core.datasets.texts.dataset import load_texts
-from core.datasets.texts.settings import TextConfig
+from core.datasets.texts.words import TextConfig
 from core.errors import LibraryError, Refused, UsageError
 from core.library import Library
 from core.losses.catalogue import LOSSES
