@@ -24,8 +24,7 @@ from core.losses.catalogue import LOSSES
 from core.metrics import METRICS
 from core.metrics.records import Metric
 from core.models.catalogue import MODELS, PUBLIC, TEXT_MODELS
-from core.training.config import TrainConfig
-from core.training.recipes import RECIPES
+from core.training.config import RECIPES, TrainConfig
 
 DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
 BLOCK: Final = re.compile(r"(<!-- table ([\w-]+) -->\n)(.*?)(<!-- /table -->\n)", re.DOTALL)

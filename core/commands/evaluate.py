@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from core.checkpoints.guess import NetworkCandidate
     from core.checkpoints.names import Match
     from core.datasets.shifts import OutsideSet
-    from core.inference.config import EvaluationConfig
-    from core.inference.preprocessing import Preprocessing
+    from core.inference.config import EvaluationConfig, Preprocessing
     from core.readers.weights.named_tensors import WeightGroup, WeightsFile
 
 ALL: Final = "corrupted"
@@ -139,7 +138,7 @@ def preprocessing_of(
 
     UsageError SETTING for moments of an unknown name.
     """
-    from core.inference.preprocessing import MOMENTS, with_moments
+    from core.inference.config import MOMENTS, with_moments
 
     changed: Json = {
         key: getattr(arguments, key)
@@ -273,7 +272,7 @@ def _config(
     from core.checkpoints.guess import stated_side
     from core.datasets.catalogue import DATASETS
     from core.inference.config import EvaluationConfig, WeightsSource, first_size
-    from core.inference.settings import settings_for_folder, settings_of
+    from core.inference.evaluate import settings_for_folder, settings_of
     from core.jobs.local import open_jobs
 
     data, root = arguments.data, arguments.data_root

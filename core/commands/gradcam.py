@@ -19,7 +19,7 @@ from core.commands.evaluate import (
 )
 from core.commands.shared import Json, Parser, emit, printable
 from core.errors import UsageError
-from core.xray.methods import DEFAULT, METHODS
+from core.xray.heat import DEFAULT, METHODS
 
 if TYPE_CHECKING:
     from core.checkpoints.guess import NetworkCandidate

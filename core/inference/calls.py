@@ -16,12 +16,16 @@ from core.datasets.texts.corpus import texts_named
 from core.datasets.texts.words import shown
 from core.errors import Refused
 from core.inference import films
-from core.inference.config import from_json
-from core.inference.evaluate import BatchPreprocessor, scores, spread
+from core.inference.config import from_json, with_moments
+from core.inference.evaluate import (
+    BatchPreprocessor,
+    scores,
+    settings_for_folder,
+    settings_of,
+    spread,
+)
 from core.inference.job import CPU, check_classes, kept_model, open_data
 from core.inference.onnx_network import onnx_match
-from core.inference.preprocessing import with_moments
-from core.inference.settings import settings_for_folder, settings_of
 from core.models.build import input_size
 from core.models.catalogue import ONNX
 from core.predictions import Task

@@ -15,15 +15,14 @@ from safetensors import safe_open
 from core.datasets.catalogue import FINDINGS
 from core.errors import UsageError
 from core.inference.client import Answer
-from core.inference.config import EvaluationConfig
-from core.inference.preprocessing import Preprocessing, shown_by_code, with_moments
+from core.inference.config import EvaluationConfig, Preprocessing, shown_by_code, with_moments
 from core.library import SAMPLES
 from core.library.manifest import Manifest
 from core.models.catalogue import ONNX, PUBLIC, checked_model
 from core.training.config import TrainConfig
 from core.training.estimate import SHAPES
 from core.xray import phantom
-from core.xray.methods import DEFAULT
+from core.xray.heat import DEFAULT
 
 SCALED: Final = 0.875  # 224 of 256, as in the released CheXNet code
 XRV: Final = "densenet121_xrv"

@@ -30,7 +30,7 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.training.first_samples import CREATED
 from core.training.samples import lightest
 from core.xray import phantom
-from core.xray.methods import DEFAULT
+from core.xray.heat import DEFAULT
 
 MODEL: Final = "phantom-ce"  # whose films the second hospital sends
 HOSPITAL: Final = "phantom-hospital"

@@ -20,8 +20,8 @@ from core.inference.evaluate import BatchPreprocessor, frame, prepared_scores
 from core.inference.film_model import FilmModel
 from core.inference.job import CPU, kept_model
 from core.xray import gradcam, phantom
-from core.xray.methods import METHODS
-from core.xray.similarity import cascade, shuffled, ssim
+from core.xray.gradcam import cascade, shuffled, ssim
+from core.xray.heat import METHODS
 
 Json = dict[str, Any]  # Any: plain JSON values
 Arrays = dict[str, npt.NDArray[Any]]  # Any: numbers of several types

@@ -15,6 +15,11 @@ import torch
 from safetensors.torch import save_file
 
 from core.configs import AuditConfig
+from core.datasets.base import DatasetRequest, DatasetSplit, SplitDataset
+from core.datasets.load import SEED, digits
+from core.datasets.outside import OutsideDataset, fitted, open_outside, resident, unlabelled
+from core.datasets.pictures import Pixels
+from core.datasets.shifts import SEVERITIES, OutsideSet
 from core.datasets.texts.dataset import TextDataset
 from core.disk import writing
 from core.errors import UsageError
@@ -24,13 +29,13 @@ from core.library.files import read_manifest, write_run
 from core.library.history import Tables, from_events
 from core.losses.catalogue import LOSSES
 from core.metrics.suite import audit
-from core.predictions import Predictions
+from core.predictions import Predictions, ScoreKind
 from core.training import first_samples
 from core.training.config import TrainConfig, from_json
 from core.training.folder import JobFolder, environment
 from core.training.job import recipe_of, trained
-from core.training.parts import TrainingSetup
-from core.training.sample_sets import outside_splits
+from core.training.parts import TrainingSetup, predict
+from core.xray.phantom import SIDE, draw
 
 Json = dict[str, Any]  # Any: plain JSON values
 
@@ -315,3 +320,63 @@ def _rounded(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_rounded(inner) for inner in value]
     return f"{value:.4f}" if isinstance(value, float) else value
+
+
+# What is shown beside the test part of CIFAR-10: corrupted images, and sets of none of its classes.
+ROWS: Final = 2_000  # of each set
+CORRUPTIONS: Final = ("fog", "gaussian_noise", "motion_blur", "contrast")
+DIGITS_SET: Final = "folder-handwritten-digits"
+FILMS_SET: Final = "folder-synthetic-chest-films"
+
+
+def outside_splits(parts: TrainingSetup) -> dict[str, Predictions]:
+    """Return what a trained network says of every set, by the name of its split.
+
+    Logits are kept in half precision: they are looked at beside those of the test part, and
+    several dozen sets shall stay small.
+    """
+    splits, data = {}, parts.data
+    assert isinstance(data, SplitDataset)
+    for corruption in CORRUPTIONS:
+        for severity in SEVERITIES:
+            outside_set = OutsideSet("corrupted", corruption=corruption, severity=severity)
+            outside = open_outside(outside_set, data, download=False)
+            splits[outside_set.name] = _predictions(parts, outside.split, labelled=True)
+    films = np.empty((ROWS, SIDE, SIDE), np.uint8)
+    for row in range(ROWS):
+        films[row] = draw(SEED, row).pixels
+    for name, pixels in ((DIGITS_SET, _digit_images()), (FILMS_SET, films)):
+        # Grey images in the size and the channels of the training's data.
+        colours = np.repeat(pixels[:, None], 3, axis=1)
+        outside = OutsideDataset(
+            split=resident(colours, unlabelled(len(colours))),
+            labelled=False,
+            class_names=(),
+            notices=(),
+            digest="",
+        )
+        foreign = fitted(outside, pixels.shape[1:], 3, data).split
+        splits[name] = _predictions(parts, foreign, labelled=False)
+    return splits
+
+
+def _predictions(parts: TrainingSetup, split: DatasetSplit, *, labelled: bool) -> Predictions:
+    n = min(ROWS, len(split))
+    rows = torch.arange(n) * len(split) // n  # at even distances: folders hold class after class
+    return Predictions(
+        parts.data.task,
+        ScoreKind.LOGITS,
+        predict(parts, split, rows).cpu().numpy().astype(np.float16),
+        split.targets[rows].cpu().numpy().astype(np.int64),
+        class_names=parts.data.class_names,
+        labelled=labelled,
+    )
+
+
+def _digit_images() -> Pixels:
+    """Return scikit-learn's handwritten digits, (1797, 8, 8)."""
+    data = digits(DatasetRequest(root=None, split_seed=0))
+    splits = (data.train, data.val, data.test)
+    cpu = torch.device("cpu")
+    batches = [batch for part in splits for batch in part.images([torch.arange(len(part))], cpu)]
+    return np.concatenate([batch.numpy()[:, 0] for batch in batches])

@@ -1,10 +1,11 @@
-"""From a coarse map to colours on a film: where it lies, one scale, colours, contours; numpy.
+"""The ways to a heatmap, and from a map to colours on a film: place, scale, contours; numpy.
 
 A map is in the units of the logit and is never scaled to its own largest value unless that is
 asked for: a weak map stays weak beside a strong one.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,63 @@ from scipy import ndimage
 
 from core.arrays import Bool
 
+
+@dataclass(frozen=True)
+class Method:
+    """One way to weigh the maps of a layer: its printed name, what it does, and the paper.
+
+    Where it does all findings `at_once`, they come from one forward pass; else one is asked for.
+    `unit` is what a map's values are: the ``logit``, or the method's ``own`` weights.
+    """
+
+    label: str
+    plain: str
+    source: str
+    at_once: bool = True
+    unit: str = "logit"
+
+
+METHODS: Final[dict[str, Method]] = {
+    "gradcam": Method(
+        "Grad-CAM",
+        "Each map of the layer is weighted by its mean gradient on the finding's logit.",
+        "Selvaraju et al. 2017",
+    ),
+    "gradcam++": Method(
+        "Grad-CAM++",
+        "As Grad-CAM, but places with a strong gradient count more: for several lesions.",
+        "Chattopadhay et al. 2018",
+        unit="own",
+    ),
+    "hirescam": Method(
+        "HiResCAM",
+        "Each place in each map is weighted by its own gradient, not averaged over the film.",
+        "Draelos and Carin 2020",
+    ),
+    "xgradcam": Method(
+        "XGrad-CAM",
+        "As Grad-CAM, with gradients weighted by the map's activation.",
+        "Fu et al. 2020",
+    ),
+    "eigencam": Method(
+        "EigenCAM",
+        "The strongest pattern of the layer, whatever the finding is; its sign is arbitrary.",
+        "Muhammad and Yeasin 2020",
+        at_once=False,
+        unit="own",
+    ),
+    "scorecam": Method(
+        "ScoreCAM",
+        "Each map is weighted by the logit of the film masked with it: one pass per map, slow.",
+        "Wang et al. 2020",
+        at_once=False,
+        unit="own",
+    ),
+}
+DEFAULT: Final = "gradcam"
+
+
+# From a map to colours.
 Map = npt.NDArray[np.float32]
 Pixels = npt.NDArray[np.uint8]  # (H, W) grey, or (H, W, 3)
 Frame = tuple[float, float, float, float]  # left, top, right, bottom: fractions of the film

@@ -19,8 +19,8 @@ from safetensors.torch import save_file
 from core import codec
 from core.inference import films
 from core.inference.client import Client
+from core.inference.config import MOMENTS, Preprocessing
 from core.inference.film_model import FilmModel
-from core.inference.preprocessing import MOMENTS, Preprocessing
 from core.library import SAMPLES
 from core.models.build import build
 from core.xray import phantom

@@ -20,8 +20,8 @@ from core.checkpoints.match import load
 from core.datasets.base import DatasetSplit, SplitDataset
 from core.datasets.outside import open_outside
 from core.datasets.shifts import OWN, SEVERITIES, OutsideSet
+from core.inference.config import Preprocessing
 from core.inference.evaluate import BatchPreprocessor, scores, spread
-from core.inference.preprocessing import Preprocessing
 from core.predictions import Predictions, ScoreKind
 from core.readers.sandbox.read import read_weights
 from core.studies.ood import judge, shift

@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 from torch.nn import functional
 
 from core.datasets.load import load
+from core.inference.config import Preprocessing
 from core.inference.evaluate import BatchPreprocessor
-from core.inference.preprocessing import Preprocessing
 from core.models.build import build
 from tests.e2e.accessibility import check_axe
 from tests.e2e.conftest import check_no_sideways_scroll, check_no_torch, settled

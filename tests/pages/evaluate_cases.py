@@ -7,8 +7,7 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from core.inference.config import WEIGHTS, EvaluationConfig, WeightsSource
-from core.inference.preprocessing import Preprocessing
+from core.inference.config import WEIGHTS, EvaluationConfig, Preprocessing, WeightsSource
 from core.jobs.records import Job, JobState
 from core.jobs.store import JobStore
 from core.library import Library, RunSource

@@ -11,8 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.datasets.shifts import OutsideSet
 from core.inference.client import Client, shared
-from core.inference.config import WEIGHTS
-from core.inference.preprocessing import Preprocessing
+from core.inference.config import WEIGHTS, Preprocessing
 from core.jobs.local import open_jobs
 from core.jobs.records import Failure, JobState
 from core.library import SAMPLES, Library

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.errors import UsageError
 from core.fields import fields_of
-from core.inference.preprocessing import Preprocessing
+from core.inference.config import Preprocessing
 from core.training.config import from_json
 from pages.ui.form import EXACT, Form
 from pages.ui.train.form import FORM

@@ -10,8 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.datasets.shifts import OutsideSet
 from core.inference.client import shared
-from core.inference.config import EvaluationConfig, WeightsSource
-from core.inference.preprocessing import Preprocessing
+from core.inference.config import EvaluationConfig, Preprocessing, WeightsSource
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task
 from tests.pages.seen import PATIENCE_S, html, opened, said

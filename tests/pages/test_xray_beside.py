@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from core.inference.config import Preprocessing
 from core.inference.film_model import MODELS, FilmModel
-from core.inference.preprocessing import Preprocessing
 from core.library import SAMPLES, Library
 from core.reports.html import sheet_html
 from core.screens.kit.marks import marks

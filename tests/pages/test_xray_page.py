@@ -15,9 +15,8 @@ from streamlit.testing.v1 import AppTest
 from core import codec
 from core.errors import Refused
 from core.inference.client import shared
-from core.inference.config import WEIGHTS, EvaluationConfig, WeightsSource
+from core.inference.config import WEIGHTS, EvaluationConfig, Preprocessing, WeightsSource
 from core.inference.film_model import EXAMPLES, HELD_OUT, FilmModel
-from core.inference.preprocessing import Preprocessing
 from core.jobs.records import JobState
 from core.models.build import build
 from core.xray import phantom

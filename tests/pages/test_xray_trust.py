@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from core.inference.config import Preprocessing
 from core.inference.film_model import FilmModel
-from core.inference.preprocessing import Preprocessing
 from core.screens.xray import film as views
 from core.screens.xray import saliency
 from core.screens.xray.film import FilmScores

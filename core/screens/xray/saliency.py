@@ -24,9 +24,8 @@ from core.screens.xray.figures import sheet, whisker
 from core.screens.xray.film import HALF, score_words
 from core.screens.xray.words import FindingWords, finding, listed
 from core.xray import heat, localisation
-from core.xray.heat import Frame, Map
+from core.xray.heat import METHODS, Frame, Map
 from core.xray.localisation import Localisation, MeanOverFilms
-from core.xray.methods import METHODS
 
 ROW_PX = 34
 

@@ -20,7 +20,7 @@ from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import CORRUPTIONS, KINDS, OFFICIAL, OWN, SEVERITIES
 from core.datasets.splits import SPLIT_NAMES
 from core.errors import AuditError, UsageError
-from core.inference.preprocessing import MOMENTS, Preprocessing
+from core.inference.config import MOMENTS, Preprocessing
 from core.jobs.records import Job
 from core.models.catalogue import ONNX, OURS
 from core.readers.formats.archive import PictureFiles

@@ -13,8 +13,17 @@ from core.datasets.shifts import OutsideSet
 from core.datasets.splits import SPLIT_NAMES
 from core.errors import UsageError
 from core.fields import Field, fields_of
-from core.inference.config import MAX_OUTPUTS, PICTURES, EvaluationConfig, first_size, native_size
-from core.inference.preprocessing import MAX_SIDE, MOMENTS, Preprocessing, with_moments
+from core.inference.config import (
+    MAX_OUTPUTS,
+    MAX_SIDE,
+    MOMENTS,
+    PICTURES,
+    EvaluationConfig,
+    Preprocessing,
+    first_size,
+    native_size,
+    with_moments,
+)
 from core.models.catalogue import ONNX
 from core.readers.formats.archive import PictureFiles
 from core.readers.weights.named_tensors import WeightGroup

@@ -19,8 +19,7 @@ from core.jobs.records import Job
 from core.losses.catalogue import LOSSES, Setting
 from core.models.catalogue import BERT, MODELS, TEXT_MODELS
 from core.screens.kit.numbers import MINUS, count, three
-from core.training.config import DEVICES, TrainConfig, advice, from_json
-from core.training.recipes import RECIPES
+from core.training.config import DEVICES, RECIPES, TrainConfig, advice, from_json
 from core.training.submission import (
     BERT_BASE,
     FIRST,

@@ -12,6 +12,7 @@ import streamlit as st
 from core import codec
 from core.datasets.catalogue import data_entry
 from core.errors import AuditError, UsageError
+from core.inference.config import MOMENTS, Preprocessing, with_moments
 from core.inference.film_model import (
     MODELS,
     SCALED,
@@ -21,7 +22,6 @@ from core.inference.film_model import (
     output_names,
     shown_to,
 )
-from core.inference.preprocessing import MOMENTS, Preprocessing, with_moments
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job
 from core.library import SAMPLES

@@ -18,7 +18,7 @@ from core.screens.xray.saliency import SaliencyFocus
 from core.screens.xray.words import BANNER, TECHNICAL, finding
 from core.xray import heat, phantom
 from core.xray import picture as drawing
-from core.xray.methods import DEFAULT, METHODS
+from core.xray.heat import DEFAULT, METHODS
 from core.xray.picture import DrawnBox, FilmPanel, PictureSheet, Saliency, SaliencyStyle
 from pages.ui import inference, markup, state, widgets
 from pages.ui.xray import films as xray_films

@@ -29,8 +29,7 @@ from core.screens.xray.words import BANNER, PLAIN, TECHNICAL, ClinicSource, Find
 from core.studies import clinic, posthoc
 from core.studies.clinic import Findings, OneFinding, TemperatureScaled
 from core.studies.posthoc import CUT, SHARE, PosthocRows, fit_default
-from core.xray.heat import Frame, Map
-from core.xray.methods import DEFAULT, METHODS
+from core.xray.heat import DEFAULT, METHODS, Frame, Map
 from pages.ui import inference, markup, open_runs, site, state, widgets
 from pages.ui.compute import Computation
 from pages.ui.markup import esc

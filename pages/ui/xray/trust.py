@@ -17,9 +17,8 @@ from core.screens.xray import film as xray_film
 from core.screens.xray import saliency as words
 from core.screens.xray.words import labelled_with
 from core.xray import heat, phantom
-from core.xray.heat import Frame, Map
+from core.xray.heat import METHODS, Frame, Map
 from core.xray.localisation import Box, Localisation, localise
-from core.xray.methods import METHODS
 from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import inference, widgets
 from pages.ui.task import BackgroundTask, Work, in_thread

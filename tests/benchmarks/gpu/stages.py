@@ -179,8 +179,8 @@ def peak_mib() -> float | None:
 
 def evaluation(size: Size) -> Figures:
     """Evaluate a network in float32, as a job does with a checkpoint."""
+    from core.inference.config import Preprocessing
     from core.inference.evaluate import BatchPreprocessor, scores
-    from core.inference.preprocessing import Preprocessing
 
     device = torch.device(size.device)
     net = bench_training.network(size.model).eval().to(device)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from core.checkpoints.guess import guess
-from core.inference.settings import settings_of
+from core.inference.evaluate import settings_of
 from core.models.catalogue import PUBLIC
 from core.readers.weights.named_tensors import TensorInfo, WeightGroup, WeightsFile
 

@@ -12,8 +12,8 @@ from core.datasets import folders
 from core.datasets.load import load
 from core.errors import Refused
 from core.inference.config import WEIGHTS, EvaluationConfig, WeightsSource
+from core.inference.evaluate import settings_of
 from core.inference.job import run as evaluate
-from core.inference.settings import settings_of
 from core.library import open_library
 from core.training import checkpoint
 from core.training.config import from_json

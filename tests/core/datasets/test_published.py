@@ -29,9 +29,8 @@ from torchvision.datasets import CIFAR10, CIFAR100, SVHN
 from core.datasets.load import load
 from core.datasets.published import PUBLISHED
 from core.errors import Refused
-from core.inference.config import EvaluationConfig, WeightsSource
+from core.inference.config import EvaluationConfig, Preprocessing, WeightsSource
 from core.inference.job import open_data
-from core.inference.preprocessing import Preprocessing
 from core.progress import Part
 from core.training.config import from_json as train_config
 from core.training.job import load_images

@@ -14,8 +14,8 @@ from core.datasets.load import load
 from core.datasets.shifts import OutsideSet
 from core.errors import AuditError
 from core.inference.client import Client
+from core.inference.config import Preprocessing
 from core.inference.evaluate import spread
-from core.inference.preprocessing import Preprocessing
 from core.models.build import build
 from tests.core.inference.test_job import CONFIG
 

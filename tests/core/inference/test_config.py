@@ -11,13 +11,14 @@ from core.datasets.catalogue import DATASETS
 from core.datasets.shifts import OutsideSet
 from core.errors import UsageError
 from core.inference.config import (
+    MOMENTS,
     EvaluationConfig,
+    Preprocessing,
     WeightsSource,
     first_size,
     from_json,
     native_size,
 )
-from core.inference.preprocessing import MOMENTS, Preprocessing
 
 MEAN, STD = MOMENTS["imagenet"]
 BASE = EvaluationConfig(

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from safetensors.torch import save_file
 
-from core.inference.config import WEIGHTS
-from core.inference.preprocessing import Preprocessing
+from core.inference.config import WEIGHTS, Preprocessing
 from core.jobs.local import LocalJobs
 from core.jobs.processes import marked
 from core.jobs.records import JobState

@@ -10,7 +10,7 @@ from core.library import SAMPLES, open_library
 from core.library.files import read_manifest
 from core.metrics.clinical import bands
 from core.xray import phantom
-from core.xray.methods import DEFAULT
+from core.xray.heat import DEFAULT
 
 
 @pytest.mark.parametrize("model_id", MODELS)

@@ -11,10 +11,10 @@ from core import codec
 from core.errors import AuditError, Refused, UsageError
 from core.inference import films
 from core.inference.client import Client
+from core.inference.config import Preprocessing
 from core.inference.evaluate import BatchPreprocessor, frame
 from core.inference.film_model import FilmModel
 from core.inference.job import CPU
-from core.inference.preprocessing import Preprocessing
 from core.models.build import build
 from core.xray import gradcam, phantom
 

@@ -19,10 +19,16 @@ from safetensors.torch import save_file
 from core.datasets.load import load
 from core.datasets.shifts import OutsideSet
 from core.errors import Refused, UsageError
-from core.inference.config import WEIGHTS, EvaluationConfig, WeightsSource, config_of, from_json
+from core.inference.config import (
+    WEIGHTS,
+    EvaluationConfig,
+    Preprocessing,
+    WeightsSource,
+    config_of,
+    from_json,
+)
 from core.inference.evaluate import BatchPreprocessor, scores, spread
 from core.inference.job import EvaluationProgress, open_data, refuse_implausible, run
-from core.inference.preprocessing import Preprocessing
 from core.library import open_library
 from core.models.build import build
 from core.predictions import Predictions, ScoreKind, Task

@@ -13,10 +13,8 @@ from core import codec
 from core.checkpoints.guess import shipped
 from core.datasets.pictures import Scaling, decode
 from core.errors import UsageError
-from core.inference.config import first_size
-from core.inference.evaluate import BatchPreprocessor
-from core.inference.preprocessing import MOMENTS, Preprocessing
-from core.inference.settings import settings_for_folder, settings_of
+from core.inference.config import MOMENTS, Preprocessing, first_size
+from core.inference.evaluate import BatchPreprocessor, settings_for_folder, settings_of
 
 MEAN, STD = MOMENTS["imagenet"]
 CPU = torch.device("cpu")

@@ -20,13 +20,13 @@ from core.training.config import (
     COMPILE,
     KEEP,
     LAST_BATCH,
+    RECIPES,
     OptimizerConfig,
     ScheduleConfig,
     TrainConfig,
     from_json,
 )
 from core.training.job import check_updates
-from core.training.recipes import RECIPES
 
 ROOT = Path(__file__).parents[3]
 LEAST = {"data": "digits", "model": "small_cnn", "loss": {"name": "ce"}}

@@ -9,11 +9,10 @@ from core.losses.catalogue import subject
 from core.published import published
 from core.screens.published.view import place_of, recipe, repetitions
 from core.training import estimate, job
-from core.training.config import from_json
+from core.training.config import RECIPES, from_json
 from core.training.folder import JobFolder
 from core.training.loop import train
 from core.training.parts import assemble, connect
-from core.training.recipes import RECIPES
 from core.training.submission import GLOVE, GLOVE_OF, NO_WORDS, reproductions
 
 WORDS = {"good": 1, "great": 1, "fine": 1, "bad": -1, "poor": -1, "dull": -1}

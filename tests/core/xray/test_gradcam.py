@@ -11,7 +11,7 @@ from torch import nn
 from core.errors import Refused, UsageError
 from core.models.build import build
 from core.xray.gradcam import film_saliency, layers
-from core.xray.methods import METHODS
+from core.xray.heat import METHODS
 
 LIBRARY = {
     "gradcam": GradCAM,

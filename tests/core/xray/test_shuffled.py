@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from core.models.build import build
-from core.xray.similarity import cascade, shuffled
+from core.xray.gradcam import cascade, shuffled
 
 
 def network():

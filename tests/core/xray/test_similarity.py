@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.xray.similarity import C1, C2, SIDE, WINDOW, ssim
+from core.xray.gradcam import C1, C2, SIDE, WINDOW, ssim
 
 RNG = np.random.default_rng(2)
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from core.datasets.shifts import OutsideSet
-from core.inference.config import EvaluationConfig, WeightsSource
-from core.inference.preprocessing import Preprocessing
+from core.inference.config import EvaluationConfig, Preprocessing, WeightsSource
 from core.jobs.records import Job, JobState
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task

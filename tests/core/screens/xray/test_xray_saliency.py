@@ -3,7 +3,7 @@ import pytest
 
 from core.screens.xray import saliency
 from core.xray import heat
-from core.xray.methods import METHODS
+from core.xray.heat import METHODS
 
 
 def spot(row, column, side=10):
