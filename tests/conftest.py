@@ -52,3 +52,16 @@ class FilesAndBrowser(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return BROWSER if nodeid.startswith(BROWSER) else nodeid.split("::")[0]
+
+
+@pytest.fixture
+def unsealed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read files in this process: to start a sealed one takes longer than most tests do.
+
+    Its walls have tests of their own in tests/core/readers, and commands that tests start in a
+    shell read through it.
+    """
+    from core.readers.sandbox import read
+    from tests.reading import read_here
+
+    monkeypatch.setattr(read, "run", read_here)

@@ -16,6 +16,7 @@ from core.metrics import METRICS, clinical
 from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import read as sandbox
 
+pytestmark = pytest.mark.usefixtures("unsealed")
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("CANDOR_SHARED", ROOT.parent / "shared")) / "data" / "predictions"
 needs_shared = pytest.mark.skipif(not SHARED.exists(), reason=f"no shared data at {SHARED.name}")

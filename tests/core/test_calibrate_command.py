@@ -12,6 +12,7 @@ from core.calibrators.search import PROTOCOLS
 from core.calibrators.stored import from_json, to_json
 from core.calibrators.temperature import FINE_GRID, MUKHOTI_GRID, Temperature
 
+pytestmark = pytest.mark.usefixtures("unsealed")
 RNG = np.random.default_rng(1)
 TRUE = 1.5 * RNG.normal(size=(900, 4))
 P = np.exp(TRUE) / np.exp(TRUE).sum(axis=1, keepdims=True)

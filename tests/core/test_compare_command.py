@@ -10,6 +10,7 @@ from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from tests.reference import plain_human
 
+pytestmark = pytest.mark.usefixtures("unsealed")
 RNG = np.random.default_rng(0)
 LOGITS = 2 * RNG.normal(size=(300, 3))
 P = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)

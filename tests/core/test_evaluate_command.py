@@ -19,6 +19,7 @@ from core.training.config import from_json
 from core.training.folder import JobFolder
 from tests import onnx_files
 
+pytestmark = pytest.mark.usefixtures("unsealed")
 ROOT = Path(__file__).parents[2]
 
 
@@ -89,6 +90,7 @@ def test_a_checkpoint_becomes_a_run_and_json_says_how_it_was_loaded(here, candor
         assert written["sets/corrupted-contrast-5_logits"].shape == (40, 10)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_training_is_named_by_its_id(here, candor, trainer_job):
     code, report = candor(trainer_job, "--data", "digits", "--split", "test")

@@ -2,11 +2,9 @@
 
 import io
 import json
-import os
-from contextlib import ExitStack, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,11 +16,10 @@ from scipy.special import softmax
 from core import arrays
 from core.__main__ import main
 from core.arrays import file_map_of
-from core.readers.formats.contents import FileBytes
-from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import read as sandbox
 from core.readers.sandbox import wire
 from core.readers.sandbox.readers import PREDICTIONS
+from tests.reading import read_here
 
 N, K = 3_000, 8
 CUTS = (0, 700, 1_900, 1_901, N)
@@ -138,21 +135,14 @@ def test_every_form_has_the_numbers_of_the_one_file(tmp_path, of_one_file, form,
 def mapped(monkeypatch):
     """Treat scores as too large for memory; return those of each file that is read."""
 
-    def read_here(job, inputs, timeout_s, cancel):
-        """As the sealed child, in this process, which knows of the changed limit."""
-        with ExitStack() as stack:
-            files = {role: os.fdopen(os.dup(f["input"]), "rb") for role, f in job["files"].items()}
-            sources = {
-                role: FileBytes.of_file(job["files"][role]["name"], stack.enter_context(file))
-                for role, file in files.items()
-            }
-            content = PREDICTIONS.read(sources, ReadOptions.from_json(job["options"]))
-            assert job["in_place"]
-            wire.write_predictions(wire.Exchange(Path(job["folder"]), sources), content)
+    def read(job, *given):
+        """In this process, which knows of the changed limit."""
+        assert job["in_place"]
+        read_here(job, *given)
 
     for module in (arrays, wire):
         monkeypatch.setattr(module, "MAPPED_BYTES", Z.nbytes // 2)  # calibrate cuts them in two
-    monkeypatch.setattr(sandbox, "run", read_here)
+    monkeypatch.setattr(sandbox, "run", read)
     seen, load = [], wire.load_predictions
 
     def loaded(exchange):

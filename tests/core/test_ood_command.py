@@ -13,6 +13,7 @@ from core.calibrators.temperature import nll_temperature
 from core.ood.scores import ood_scores
 from core.predictions import Predictions, ScoreKind, Task
 
+pytestmark = pytest.mark.usefixtures("unsealed")
 RNG = np.random.default_rng(0)
 K = 4
 LABELS = RNG.integers(0, K, 600)

@@ -5,6 +5,7 @@ import pytest
 
 from core.__main__ import main
 
+pytestmark = pytest.mark.usefixtures("unsealed")
 CANARY, TIME = "Zyxwvut", "04:59:37"
 PATIENTS, N = 40, 240
 FORMS = (  # every form and every edition of a report

@@ -206,6 +206,7 @@ def test_of_a_job_whose_folder_is_gone_the_table_is_shown(run, waiting, home):
     assert err.startswith(f"JOB: The folder of job {job} is gone; ")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_only_the_training_process_can_refuse_is_said_in_one_line_too(run, config, home):
     code, out, err = run("train", config(n_train=998), "--wait", "--json", "-")

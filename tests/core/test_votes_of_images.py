@@ -21,6 +21,7 @@ from core.studies.human import human_study
 from core.studies.posthoc import cut
 from tests.reference import plain_human as plain
 
+pytestmark = pytest.mark.usefixtures("unsealed")
 CLASSES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip

@@ -30,7 +30,7 @@ from tests.pages.evaluate_cases import CONFIG, checkpoint, harmful, keep_job, ke
 from tests.pages.seen import fine, html, opened, said, until
 from tests.pages.test_train_page import buttons, links
 
-pytestmark = pytest.mark.usefixtures("paused")
+pytestmark = pytest.mark.usefixtures("paused", "unsealed")
 HOSTILE = "**b** ![x](http://x/y) <script> :red[r]"
 
 

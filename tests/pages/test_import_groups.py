@@ -13,6 +13,7 @@ from core.library.recipes import load_recipe
 from pages.ui import session
 from tests.pages.seen import fine, opened, said, until
 
+pytestmark = pytest.mark.usefixtures("unsealed")
 N = 60
 
 

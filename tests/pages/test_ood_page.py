@@ -20,6 +20,7 @@ from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from pages.ui.state import distinct_names
 from tests.pages.seen import fine, html, opened, said, table
 
+pytestmark = pytest.mark.usefixtures("unsealed")
 K = 4
 NAMES = ("cat", "dog", "ship", "truck")
 

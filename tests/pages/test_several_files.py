@@ -13,6 +13,7 @@ from pages.ui import session
 from pages.ui.runs import several
 from tests.pages.seen import fine, opened, said, until
 
+pytestmark = pytest.mark.usefixtures("unsealed")
 N, K = 120, 3
 
 

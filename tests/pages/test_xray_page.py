@@ -25,7 +25,7 @@ from pages.ui.xray import models as xray_models
 from tests.pages.evaluate_cases import keep_job
 from tests.pages.seen import fine, opened, said, until
 
-pytestmark = pytest.mark.usefixtures("paused")
+pytestmark = pytest.mark.usefixtures("paused", "unsealed")
 NAME = "DOE_JANE_19500101.png"
 CHEST = "densenet_small"
 

@@ -1,0 +1,30 @@
+"""Reading a file in the test's own process, as the sealed child does and without its walls."""
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from core.errors import Refused
+from core.readers.formats.contents import FileBytes
+from core.readers.predictions.result import ReadOptions
+from core.readers.sandbox.child_process import OpenFile
+from core.readers.sandbox.readers import READERS
+from core.readers.sandbox.wire import NOTHING, Exchange, write_refusal
+
+
+def read_here(job: Mapping[str, Any], _: Iterable[OpenFile], __: float, ___: Event | None) -> None:
+    """Leave the result or the refusal where a child would, in place of `child_process.run`."""
+    folder, reader = Path(job["folder"]), READERS[job["reader"]]
+    with ExitStack() as stack:
+        sources = {}
+        for role, file in job["files"].items():
+            opened = stack.enter_context(os.fdopen(os.dup(file["input"]), "rb"))
+            sources[role] = FileBytes.of_file(file["name"], opened)
+        try:
+            content = reader.read(sources, ReadOptions.from_json(job["options"]))
+            reader.write(Exchange(folder, sources if job["in_place"] else NOTHING), content)
+        except Refused as refusal:
+            write_refusal(folder, refusal)
