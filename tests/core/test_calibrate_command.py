@@ -294,7 +294,7 @@ def test_what_is_said_of_a_paper_is_of_the_methods_that_were_fitted(two_parts, t
     options = ["--by", "adafocal2022", "--methods", "ets,vector", "--json", str(out)]
     assert main(["calibrate", str(two_parts), *options]) == 0
     (line,) = (text for text in capsys.readouterr().out.splitlines() if text.startswith("As in"))
-    assert "appendix E: ensemble temperature scaling by Brier score, as in the code of" in line
+    assert "appendix E: ensemble temperature scaling by Brier, as in the code of" in line
     assert "spline" not in line
     assert "vector" not in line
     methods = json.loads(out.read_text())["methods"]
