@@ -134,9 +134,10 @@ def rows(task, kind, seed=0, **more):
 
 LOGITS = Task.MULTICLASS, ScoreKind.LOGITS
 GROUPS = Groups("patient", np.arange(240) // 4)
+PATIENTS = "one split of patients"
 RUNS = {
     "one split, cut in two": {"test": rows(*LOGITS)},
-    "one split of patients": {"test": rows(*LOGITS, groups=GROUPS)},
+    PATIENTS: {"test": rows(*LOGITS, groups=GROUPS)},
     "val and test": {"val": rows(*LOGITS), "test": rows(*LOGITS, seed=1)},
     "the same rows twice": {"val": rows(*LOGITS), "test": rows(*LOGITS)},
     "two classes": {"test": rows(Task.BINARY, ScoreKind.PROBABILITIES)},
@@ -149,7 +150,13 @@ def keep(library, splits):
     return library.keep("run", splits, source=RunSource("f.npz", "0" * 32), summary={})
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.nightly if name in {"two classes", PATIENTS} else ())
+        for name in RUNS
+    ],
+)
 def test_a_run_of_ones_own_is_studied_as_its_pages_compute_it(name, shipped):
     splits = RUNS[name]
     run = keep(shipped, splits)
