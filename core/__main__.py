@@ -144,7 +144,7 @@ def _add_audit(verb: Parser) -> None:
 
 
 def _audit(arguments: argparse.Namespace) -> int:
-    from core.reports.audit_json import failures, gate
+    from core.reports.study_json import failures, gate
 
     config = config_of(arguments)
     gates = [gate(text) for text in arguments.fail_if]
@@ -156,7 +156,7 @@ def _audit(arguments: argparse.Namespace) -> int:
         jobs.request_of(arguments)  # refuses options of a cluster
         from core.metrics.human import human_audit
         from core.metrics.suite import audit
-        from core.reports.audit_json import audit_json, human_json
+        from core.reports.study_json import audit_json, human_json
 
         result, name = read(arguments), arguments.file.name
         split = split_of(arguments.split, result)

@@ -19,7 +19,7 @@ from core.jobs.audit import MEASURING, STAGES, WRITING, spec_of
 from core.library import open_library
 from core.library.importing import keep_result
 from core.metrics.human import human_audit
-from core.reports.audit_json import audit_json, human_json
+from core.reports.study_json import audit_json, human_json
 from core.studies.reliability import audit_every_metric
 from core.training.folder import JobFolder, job_main
 from core.training.progress import Progress, write

@@ -77,7 +77,7 @@ def add_apply(verb: Parser) -> None:
 
 def _calibrate(arguments: argparse.Namespace) -> int:
     from core.calibrators import CALIBRATORS
-    from core.reports.calibrate_json import calibrate_json, calibrate_lines, human_fits_json
+    from core.reports.study_json import calibrate_json, calibrate_lines, human_fits_json
     from core.screens.kit.methods import fitted_as
     from core.studies.human import METHODS, VOTES, fit_on_people, human_fits, human_rows
     from core.studies.posthoc import (

@@ -204,7 +204,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     from core.metrics.suite import audit
     from core.models.catalogue import ONNX
     from core.readers.sandbox import scratch
-    from core.reports.audit_json import audit_json
+    from core.reports.study_json import audit_json
 
     jobs, request = open_jobs(), request_of(arguments)
     # What would only be noticed after hours of work

@@ -63,7 +63,7 @@ def add_ood(verb: Parser) -> None:
 
 def _ood(arguments: argparse.Namespace) -> int:
     from core.ood.scores import SCORES
-    from core.reports.ood_json import InDistribution, SetReport, ood_json, ood_lines
+    from core.reports.study_json import InDistribution, SetReport, ood_json, ood_lines
     from core.studies.ood import check, extent_notices, is_shifted, judge
     from core.studies.posthoc import fitted_temperature
 

@@ -16,11 +16,19 @@ import scipy
 from core.configs import AuditConfig
 from core.defaults import VERSION
 from core.errors import Refused
-from core.reports.audit_json import audit_json, finite, human_json, score_json
-from core.reports.calibrate_json import calibrate_json, human_fits_json
 from core.reports.compare import compare_json, letters
-from core.reports.ood_json import InDistribution, SetReport, ood_json
 from core.reports.sections import named_runs
+from core.reports.study_json import (
+    InDistribution,
+    SetReport,
+    audit_json,
+    calibrate_json,
+    finite,
+    human_fits_json,
+    human_json,
+    ood_json,
+    score_json,
+)
 from core.screens.compare.view import compare_view
 from core.studies.clinic import Findings, OneFinding
 from core.studies.report import ReportNumbers, RunNumbers

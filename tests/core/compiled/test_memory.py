@@ -17,7 +17,7 @@ AUDIT = f"""
 import json, sys
 from pathlib import Path
 import numpy as np
-from core.reports.audit_json import audit_json
+from core.reports.study_json import audit_json
 from core.metrics.suite import audit
 from core.configs import AuditConfig
 from core.predictions import Predictions, ScoreKind, Task

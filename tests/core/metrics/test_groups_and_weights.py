@@ -46,7 +46,7 @@ from core.predictions import (
     Task,
     Weights,
 )
-from core.reports.audit_json import audit_json
+from core.reports.study_json import audit_json
 from core.screens.kit.marks import shares
 from core.screens.kit.sentences import effective_n_words
 

@@ -13,7 +13,7 @@ from core.metrics.comparison import compared
 from core.metrics.resampled import resampled_counts
 from core.metrics.suite import audit
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
-from core.reports.audit_json import audit_json
+from core.reports.study_json import audit_json
 from core.screens.kit.labels import label_verdicts, labels_sentence, with_unknown
 from core.screens.reliability.view import bin_rows
 from core.studies import clinic, posthoc

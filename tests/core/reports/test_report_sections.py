@@ -16,9 +16,8 @@ from core.metrics.comparison import compare
 from core.metrics.records import BinTable, Evidence, MixedEnd
 from core.predictions import Groups, Predictions, ScoreKind, Task, Votes
 from core.reports import build, html
-from core.reports.audit_json import human_json
-from core.reports.calibrate_json import human_fits_json
 from core.reports.document import Edition
+from core.reports.study_json import human_fits_json, human_json
 from core.screens.xray.words import BANNER, EVERYDAY, MINED
 from core.studies.human import human_study
 from core.studies.report import ReportedRun, beside, report_numbers

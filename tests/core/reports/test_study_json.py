@@ -8,7 +8,7 @@ from core.configs import AuditConfig
 from core.errors import Notice
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
-from core.reports.audit_json import audit_json
+from core.reports.study_json import audit_json
 
 RNG = np.random.default_rng(11)
 NUMBER = (int, float, type(None))
