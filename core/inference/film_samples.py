@@ -23,8 +23,7 @@ from core.inference.film_model import ANSWERS, EXAMPLES, MODELS, example, film_m
 from core.inference.films import film_saliency
 from core.inference.job import CPU, kept_model
 from core.library import RunSource, summarise
-from core.library.describe import describe
-from core.library.files import read_manifest, read_predictions, write_run
+from core.library.files import describe, read_manifest, read_predictions, write_run
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.training.first_samples import CREATED

@@ -2,8 +2,7 @@
 
 from core.library.index import DamagedRun, RunRow
 from core.library.manifest import Manifest, RunSource, Summary, summarise
-from core.library.store import SAMPLES, Library, StoredSplit, home, open_library
-from core.library.trash import TrashedRun
+from core.library.store import SAMPLES, Library, StoredSplit, TrashedRun, home, open_library
 
 __all__ = [
     "SAMPLES",

@@ -1,4 +1,4 @@
-"""Run folders on disk: written beside, synced, renamed; read back bit by bit.
+"""Run folders on disk: described, written beside, synced, renamed; read back bit by bit.
 
 A folder is `<id>/manifest.json` and `<id>/predictions/<split>.safetensors`, and for a training
 the tables of its history beside the manifest, and the vocabulary of one on texts. Whatever starts
@@ -8,32 +8,38 @@ history.
 
 import json
 import os
+import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from core import defaults
 from core.arrays import FileMap, Scores, copied_unless_large, digest, texts_as_arrays
 from core.disk import PART, JsonError, open_file, parse_json, replace_text, sync, writing
-from core.errors import LibraryError, Refused
+from core.errors import LibraryError, Notice, Refused
 from core.library.history import Tables, write_bins, write_history
 from core.library.manifest import (
     BINS,
     HISTORY,
     HISTORY_KIND,
+    SCHEMA_VERSION,
     VALIDATION,
     VOCABULARY,
     Manifest,
+    RunSource,
     SplitEntry,
+    Summary,
+    checked_name,
     from_json,
     role_of,
     split_file,
@@ -325,4 +331,83 @@ def damaged(run: Path, what: str) -> LibraryError:
         return unknown(run.name)
     return LibraryError(
         "DAMAGED", f"Run {run.name} is damaged: {what}", "delete it, or restore it from a backup"
+    )
+
+
+# The manifest of a run that is about to be kept.
+def check_alike(splits: Mapping[str, Predictions]) -> None:
+    """Refuse splits that one manifest cannot describe: it says task, kind and classes once."""
+    for first, other in pairwise(splits):
+        rows, others = splits[first], splits[other]
+        if (rows.task, rows.kind, rows.class_names) != (
+            others.task,
+            others.kind,
+            others.class_names,
+        ):
+            raise LibraryError(
+                "CLASSES",
+                f"{first} is {_kind(rows)}, {other} is {_kind(others)}; "
+                "a run has one set of classes",
+                "keep each part as a run of its own",
+            )
+
+
+def check_tables(tables: Tables, splits: Mapping[str, Predictions]) -> None:
+    """Refuse a history without epochs, and logits that are not those of its epochs and of val."""
+    epochs = tables.n_epochs
+    if epochs == 0:
+        raise LibraryError("HISTORY", "The history has no epoch", "train for one epoch or more")
+    if tables.validation is not None:
+        shape = tables.validation.shape
+        if "val" not in splits or shape[:2] != (epochs, splits["val"].n) or len(shape) != 3:
+            rows = splits["val"].n if "val" in splits else "no"
+            raise LibraryError(
+                "HISTORY",
+                f"Validation logits have shape {shape}; there are {epochs} epochs, {rows} val rows",
+                "give one matrix of logits for each epoch, with the rows of the split val",
+            )
+
+
+def _kind(predictions: Predictions) -> str:
+    names = ", ".join(name[:60] for name in predictions.class_names[:6])
+    more = " and more" if predictions.n_classes > 6 else ""
+    classes = f"{predictions.n_classes} classes ({names}{more})"
+    return f"{predictions.task} {predictions.kind} with {classes}"
+
+
+_ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: ids are read aloud
+
+
+def describe(
+    name: str,
+    splits: Mapping[str, Predictions],
+    *,
+    source: RunSource,
+    summary: Mapping[str, Summary],
+    notices: Sequence[Notice] = (),
+) -> Manifest:
+    """Return the manifest of a new upload; the id is drawn at random.
+
+    Raises LibraryError NAME, SPLIT_NAME, or CLASSES when the splits do not go together.
+    """
+    check_alike(splits)
+    first = next(iter(splits.values()), None)
+    return Manifest(
+        schema_version=SCHEMA_VERSION,
+        id="".join(secrets.choice(_ALPHABET) for _ in range(12)),
+        name=checked_name(name),
+        kind="upload",
+        owner="local",
+        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        description="",
+        task=str(first.task) if first else "",
+        scores=str(first.kind) if first else "",
+        n_classes=first.n_classes if first else 0,
+        class_names=first.class_names if first else (),
+        splits={name: entry_of(name, native(part)) for name, part in splits.items()},
+        source=source,
+        notices=tuple(notices),
+        tags=(),
+        metrics=dict(summary),
+        code_version=defaults.VERSION,
     )

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -10,15 +11,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from core import defaults
 from core.access import LOCAL, RETAINER, Act, Quotas, Visitor, of_process, refuse_over
 from core.arrays import Scores
-from core.disk import writing
+from core.disk import PART, writing
 from core.errors import LibraryError, Notice, UsageError
 from core.fields import JsonObject
 from core.histories import BinHistory, History
-from core.library import files, recipes, sharing, trail, trash
-from core.library.describe import check_tables, describe
+from core.library import files, recipes, sharing, trail
 from core.library.export import write_npz, write_parquet
+from core.library.files import check_tables, describe
 from core.library.history import Tables, read_bins, read_history
 from core.library.index import DamagedRun, Index, Query, RunRow
 from core.library.manifest import (
@@ -33,9 +35,85 @@ from core.library.manifest import (
     checked_name,
     checked_tags,
 )
-from core.library.trash import TrashedRun
 from core.predictions import Predictions
 
+GONE = f".gone{PART}"  # end of the name of a folder that is being removed for good
+_WHEN = "%Y%m%dT%H%M%SZ"
+_TRASHED = re.compile(r"([a-z0-9-]+)@([0-9]{8}T[0-9]{6}Z)")
+
+
+@dataclass(frozen=True)
+class TrashedRun:
+    """A deleted run that can still be restored; `deleted` is UTC in ISO 8601."""
+
+    id: str
+    name: str
+    deleted: str
+
+
+def trash_place(trash: Path, run_id: str) -> Path:
+    """Return where a run that is deleted now goes."""
+    return trash / f"{run_id}@{datetime.now(UTC).strftime(_WHEN)}"
+
+
+def newest_trashed(trash: Path, run_id: str) -> Path | None:
+    """Return where the last deleted run of an id lies, if there is one."""
+    folders = [path for path, trashed, _ in _entries(trash) if trashed == run_id]
+    return folders[-1] if folders else None
+
+
+def listed_trash(trash: Path, visible: Callable[[Path], bool]) -> list[TrashedRun]:
+    """Return the deleted runs whose folders are visible, the last deleted first."""
+    return [
+        TrashedRun(run_id, files.name_of(path) or "(damaged)", when.isoformat())
+        for path, run_id, when in reversed(_entries(trash))
+        if visible(path)
+    ]
+
+
+def expired_trash(trash: Path) -> list[Path]:
+    """Return the folders of the runs that were deleted over TRASH_DAYS ago."""
+    oldest = datetime.now(UTC) - timedelta(days=defaults.TRASH_DAYS)
+    return [path for path, _, when in _entries(trash) if when < oldest]
+
+
+def sweep_unfinished(runs: Path) -> None:
+    """Remove what a process that died left half-written among the runs, a day later."""
+    yesterday = (datetime.now(UTC) - timedelta(days=1)).timestamp()
+    parts: list[Path] = []
+    for folder in (runs, *runs.glob("*")):
+        with suppress(OSError):  # deleted meanwhile
+            parts += folder.glob(f".*{PART}")
+    for part in parts:
+        if part.name.endswith(GONE) or _changed(part) >= yesterday:
+            continue
+        if part.is_dir():
+            shutil.rmtree(part, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                part.unlink()
+
+
+def _entries(trash: Path) -> list[tuple[Path, str, datetime]]:
+    """Return (folder, id, when) of deleted runs, the oldest first."""
+    matches = ((path, _TRASHED.fullmatch(path.name)) for path in trash.glob("*@*"))
+    entries = [
+        (path, match[1], datetime.strptime(match[2], _WHEN).replace(tzinfo=UTC))
+        for path, match in matches
+        if match
+    ]
+    return sorted(entries, key=lambda entry: (entry[2], entry[1]))
+
+
+def _changed(part: Path) -> float:
+    """Return when a path last changed; one that is gone or hidden by now changed never."""
+    try:
+        return part.stat().st_mtime
+    except OSError:
+        return float("inf")
+
+
+# The library.
 SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
 LOG = logging.getLogger(__name__)
 Kind = Literal["upload", "history", "train", "evaluate"]
@@ -252,7 +330,7 @@ class Library:
         run = self._own(run_id, Act.DELETE)
         with self._changing(run):
             self._trash.mkdir(exist_ok=True, mode=0o700)
-            run.rename(trash.place(self._trash, run_id))
+            run.rename(trash_place(self._trash, run_id))
         try:
             self.purge()
         except LibraryError:  # the run is deleted all the same
@@ -267,7 +345,7 @@ class Library:
         self.visitor.require(Act.RESTORE)
         self._make_home()
         with self._index.locked(), writing():
-            folder = trash.newest(self._trash, run_id)
+            folder = newest_trashed(self._trash, run_id)
             if folder is None or not self.visitor.owns(sharing.owner_of(folder)):
                 raise files.unknown(run_id)
             trail.record(self.home, self.visitor, Act.RESTORE, run_id)
@@ -275,7 +353,7 @@ class Library:
 
     def trash(self) -> list[TrashedRun]:
         """Return the deleted runs, the last deleted first."""
-        return trash.listed(self._trash, lambda run: self.visitor.owns(sharing.owner_of(run)))
+        return listed_trash(self._trash, lambda run: self.visitor.owns(sharing.owner_of(run)))
 
     def purge(self) -> int:
         """Remove for good what was deleted over TRASH_DAYS ago, and return how many runs.
@@ -283,8 +361,8 @@ class Library:
         The index, whose free pages held their names, is made anew.
         """
         by = RETAINER if self.visitor.recorded else self.visitor  # whoever's delete it came with
-        n_runs, _ = self._remove(trash.too_old(self._trash), by)
-        trash.sweep(self._runs)
+        n_runs, _ = self._remove(expired_trash(self._trash), by)
+        sweep_unfinished(self._runs)
         return n_runs
 
     def forget_recipes(self, days: float) -> int:
@@ -331,12 +409,12 @@ class Library:
                     continue
                 trail.record(self.home, by, Act.PURGE, run.name.split("@")[0])
                 try:
-                    run.rename(self._runs / f".{run.name}{trash.GONE}")
+                    run.rename(self._runs / f".{run.name}{GONE}")
                     n_runs += 1
                 except OSError:
                     LOG.exception("a run cannot be removed")
                     left.append(run)
-        gone = list(self._runs.glob(f".*{trash.GONE}"))
+        gone = list(self._runs.glob(f".*{GONE}"))
         if gone:
             try:
                 self.rebuild_index()

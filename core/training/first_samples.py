@@ -22,8 +22,7 @@ from core.configs import AuditConfig
 from core.disk import writing
 from core.errors import Notice
 from core.library import Manifest, RunSource, summarise
-from core.library.describe import describe
-from core.library.files import write_run
+from core.library.files import describe, write_run
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task, Votes
 

@@ -24,8 +24,7 @@ from core.datasets.texts.dataset import TextDataset
 from core.disk import writing
 from core.errors import UsageError
 from core.library import Manifest, RunSource, summarise
-from core.library.describe import describe
-from core.library.files import read_manifest, write_run
+from core.library.files import describe, read_manifest, write_run
 from core.library.history import Tables, from_events
 from core.losses.catalogue import LOSSES
 from core.metrics.suite import audit

@@ -20,8 +20,7 @@ from core.disk import PART
 from core.errors import LibraryError
 from core.library import Library
 from core.library.backup import backup, restore
-from core.library.describe import describe
-from core.library.files import MANIFEST, entry_of, read_predictions, write_predictions
+from core.library.files import MANIFEST, describe, entry_of, read_predictions, write_predictions
 from core.predictions import Predictions, ScoreKind, Task
 from tests.core.library.builders import SOURCE, small
 

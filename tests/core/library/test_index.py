@@ -17,10 +17,9 @@ import pytest
 from core.access import Role, Visitor
 from core.errors import LibraryError
 from core.library import Library, index
-from core.library.describe import describe
-from core.library.files import read_manifest, write_manifest, write_run
+from core.library.files import describe, read_manifest, write_manifest, write_run
 from core.library.index import Index
-from core.library.trash import GONE
+from core.library.store import GONE
 from tests.core.library.builders import SOURCE, headline, small
 from tests.no_files import nothing_opened
 

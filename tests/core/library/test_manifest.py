@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.configs import AuditConfig
 from core.errors import LibraryError, Notice
-from core.library.describe import describe
+from core.library.files import describe
 from core.library.history import Tables
 from core.library.manifest import from_json, summarise
 from core.metrics.records import Audit, Floor, Gap, Score, TargetAudit, Verdict

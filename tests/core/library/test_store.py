@@ -16,8 +16,7 @@ from core.access import user_id
 from core.errors import LibraryError, Notice, UsageError
 from core.library import Library
 from core.library import home as library_home
-from core.library.describe import describe
-from core.library.files import write_run
+from core.library.files import describe, write_run
 from core.predictions import ScoreKind
 from tests.core.library.builders import SOURCE, small
 
