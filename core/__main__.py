@@ -16,17 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from core import defaults
-from core.commands import (
-    calibrate,
-    evaluate,
-    gradcam,
-    jobs,
-    ood,
-    report,
-    runs,
-    train,
-    wants_json,
-)
+from core.commands import calibrate, evaluate, gradcam, jobs, ood, report, runs, train, wants_json
 from core.commands.shared import (
     Json,
     Parser,

@@ -6,15 +6,7 @@ from dataclasses import MISSING, dataclass, is_dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Final,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints, is_typeddict
 
 from core.errors import UsageError
 

@@ -88,10 +88,7 @@ class BinHistory:
             _refuse_any("NONFINITE", self, lost, f"{name} is not a number")
         for name in ("lower", "upper"):
             _refuse_any(
-                "HISTORY_RANGE",
-                self,
-                _outside(getattr(self, name)),
-                f"{name} lies outside 0 to 1",
+                "HISTORY_RANGE", self, _outside(getattr(self, name)), f"{name} lies outside 0 to 1"
             )
         _refuse_any("HISTORY_BINS", self, self.lower > self.upper + SLACK, "Lower is above upper")
         first = self.bin == 0

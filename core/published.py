@@ -121,9 +121,7 @@ FROM_99: Final = "The paper counts confidences above 0.99, Candor from 0.99 on."
 DEFINITIONS: Final[Mapping[str, Definition]] = {
     "ece_ew": Definition("ece", "ECE, equal width", "15 bins of equal width."),
     "ece_em": Definition(
-        "ada_ece",
-        "ECE, equal mass",
-        "15 bins of equal mass, with the edges of the released code.",
+        "ada_ece", "ECE, equal mass", "15 bins of equal mass, with the edges of the released code."
     ),
     "ece_sweep_em": Definition("ece_sweep", "ECE sweep", NO_NORM),
     "ece_sweep_ew": Definition("ece_sweep_ew", remark=NO_NORM),

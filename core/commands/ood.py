@@ -121,10 +121,7 @@ def _ood(arguments: argparse.Namespace) -> int:
         sets.append(SetReport(name, as_read, after, notices))
     refuse_changed(arguments.inside.name, own_file)
     own = InDistribution(
-        file=arguments.inside.name,
-        digest=own_file.digest,
-        split=split,
-        notices=own_file.notices,
+        file=arguments.inside.name, digest=own_file.digest, split=split, notices=own_file.notices
     )
     report = ood_json(own, arguments.score, temperature, "val" if fitting else "", sets)
     emit(arguments.json, report)

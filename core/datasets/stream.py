@@ -115,12 +115,7 @@ class ResizedPictures:
 
 
 def resized_pictures(
-    root: Path,
-    pictures: Sequence[PictureFile],
-    size: Size,
-    scaling: Scaling,
-    *,
-    filled: bool,
+    root: Path, pictures: Sequence[PictureFile], size: Size, scaling: Scaling, *, filled: bool
 ) -> ResizedPictures | None:
     """Return what is kept of the pixels of a folder's pictures, to be filled or only read.
 

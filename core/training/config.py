@@ -148,10 +148,7 @@ RECIPES: Final[dict[str, Recipe]] = {
     "newsgroups_released": Recipe(
         "The papers' 20 Newsgroups recipe with the words of the released code: the last 1,000 that "
         "the vocabulary of 19,999 has, quotes and footers kept, GloVe's vectors not trained",
-        {
-            **_TEXTS,
-            "text": {**_WORDS, "strip": "headers"},
-        },
+        {**_TEXTS, "text": {**_WORDS, "strip": "headers"}},
         "As above; released code of Mukhoti et al. 2020, which takes its vocabulary from all "
         "messages, here from those of the training part. Name glove.6B.100d.txt as word vectors",
     ),

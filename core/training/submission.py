@@ -304,7 +304,5 @@ def check_folder(root: str | None) -> None:
         folders = ", ".join(str(folder) for folder in allowed)
         what = f"{root[:200]!r} lies outside the folders that this server may read ({folders})"
     raise UsageError(
-        "FOLDER",
-        what,
-        f"restart it with {IMPORT}=FOLDER, or use the command line: python -m core",
+        "FOLDER", what, f"restart it with {IMPORT}=FOLDER, or use the command line: python -m core"
     )
