@@ -16,7 +16,7 @@ from core.models.build import build
 from core.xray import gradcam, phantom
 from core.xray.heat import on_film
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("unsealed")]
 
 
 LOOKS = ("--size", "128", "--crop", "1", "--moments", "half")  # as its file does not say
