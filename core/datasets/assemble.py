@@ -103,20 +103,10 @@ Moments = tuple[tuple[float, ...], tuple[float, ...]]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DatasetRows:
-    """What is known of all rows of a data set beside their pixels.
+    """What is known of all rows of a data set beside their pixels."""
 
-    Attributes
-    ----------
-    name : str
-        Key in the catalogue.
-    labels : (N,) int64 in 0..K-1, or (N, L) int64 of 0 and 1
-    class_names : tuple of str
-    split : SplitRecord
-    notices : tuple of Notice
-    """
-
-    name: str
-    labels: Int
+    name: str  # key in the catalogue
+    labels: Int  # (N,) int64 in 0..K-1, or (N, L) int64 of 0 and 1
     class_names: tuple[str, ...]
     split: SplitRecord
     notices: tuple[Notice, ...] = ()
@@ -132,7 +122,6 @@ def in_memory(rows: DatasetRows, pixels: Pixels, row_ids: Sequence[str]) -> Spli
 
     Parameters
     ----------
-    rows : DatasetRows
     pixels : (N, C, H, W) uint8
     row_ids : sequence of N str
     """
@@ -157,7 +146,6 @@ def from_files(
 
     Parameters
     ----------
-    rows : DatasetRows
     root : Path
         Folder of the data set.
     pictures : sequence of N PictureFile

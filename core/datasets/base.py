@@ -16,16 +16,10 @@ from core.predictions import Task
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows(ABC):
-    """The rows of one split, images or texts.
+    """The rows of one split, images or texts."""
 
-    Attributes
-    ----------
-    targets : (N,) int64 tensor, or (N, L) float32 of 0 and 1
-    row_ids : tuple of N str
-        Path of the file below the data set's folder, or the row's number in the source.
-    """
-
-    targets: Tensor
+    targets: Tensor  # (N,) int64 tensor, or (N, L) float32 of 0 and 1
+    # Path of the file below the data set's folder, or the row's number in the source
     row_ids: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -52,7 +46,6 @@ class DatasetSplit(LabelledRows):
         ----------
         batches : sequence of (n,) int64 tensors on the CPU
             Rows, 0 to N - 1.
-        device : torch.device
 
         Yields
         ------
@@ -67,14 +60,9 @@ class DatasetSplit(LabelledRows):
 
 @dataclass(frozen=True, eq=False)
 class ResidentSplit(DatasetSplit):
-    """Images that live on the device.
+    """Images that live on the device."""
 
-    Attributes
-    ----------
-    pixels : (N, C, H, W) uint8 tensor on the CPU
-    """
-
-    pixels: Tensor
+    pixels: Tensor  # (N, C, H, W) uint8 tensor on the CPU
     _moved: dict[torch.device, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def images(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
@@ -92,45 +80,25 @@ class ResidentSplit(DatasetSplit):
 
 @dataclass(frozen=True, eq=False)
 class SplitDataset:
-    """A data set, split.
+    """A data set, split."""
 
-    Attributes
-    ----------
-    name : str
-        Its key in the catalogue.
-    task : Task
-    class_names : tuple of K str
-    train, val, test : DatasetSplit
-    channels : int
-    size : (int, int)
-        Height and width of the images that the parts yield.
-    mean, std : tuple of `channels` float in 0..1
-        Of pixels / 255, to normalise with: of the train part alone where images are in memory;
-        ImageNet's published ones where they are streamed, and a notice says so. A channel that
-        never varies has a `std` of 1.
-    flip : bool
-        Mirrored images are as good as these.
-    pad : int
-        Pixels by which training images may be shifted; 0 for none.
-    digest : str
-        Of images and targets in memory; where images are streamed, of the files' paths, sizes in
-        bytes and targets.
-    notices : tuple of Notice
-    split : SplitRecord
-    """
-
-    name: str
+    name: str  # its key in the catalogue
     task: Task
-    class_names: tuple[str, ...]
+    class_names: tuple[str, ...]  # K of them
     train: DatasetSplit
     val: DatasetSplit
     test: DatasetSplit
     channels: int
-    size: tuple[int, int]
+    size: tuple[int, int]  # height and width of the images that the parts yield
+    # mean, std: of each channel, in 0..1: of pixels / 255, to normalise with: of the train
+    # part alone where images are in memory; ImageNet's published ones where they are streamed, and
+    # a notice says so. A channel that never varies has a `std` of 1
     mean: tuple[float, ...]
     std: tuple[float, ...]
-    flip: bool
-    pad: int
+    flip: bool  # mirrored images are as good as these
+    pad: int  # pixels by which training images may be shifted; 0 for none
+    # Of images and targets in memory; where images are streamed, of the files' paths, sizes in
+    # bytes and targets
     digest: str
     notices: tuple[Notice, ...]
     split: SplitRecord

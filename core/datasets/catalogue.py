@@ -34,42 +34,21 @@ MIDDLE: Final = 0.875  # 224 of 256 pixels, as ImageNet's images are usually sho
 
 @dataclass(frozen=True)
 class DataEntry:
-    """One data set.
+    """One data set."""
 
-    Attributes
-    ----------
-    label : str
-        Printed name.
-    plain : str
-        What it holds and how it is split, in a sentence.
-    source : str
-        Where it comes from.
-    task : Task
-        multiclass or multilabel.
-    sizes : dict of str to int
-        Rows of train, val and test; empty where they depend on the folder.
-    needs_root : bool
-        A folder must be named; others are embedded or can be downloaded.
-    flip : bool
-        Mirrored images are as good: not for digits, which have a right and a left.
-    shift : int
-        Images may be shifted by up to their side divided by this (8: 4 of 32 pixels); 0 for none.
-    cropped : bool
-        A network is shown parts of the images: random ones in training, else the middle.
-    trees : bool
-        Its texts are binary trees of words, which `tree_lstm` reads.
-    """
-
-    label: str
-    plain: str
-    source: str
-    task: Task = Task.MULTICLASS
+    label: str  # printed name
+    plain: str  # what it holds and how it is split, in a sentence
+    source: str  # where it comes from
+    task: Task = Task.MULTICLASS  # multiclass or multilabel
+    # Rows of train, val and test; empty where they depend on the folder
     sizes: Mapping[str, int] = field(default_factory=dict)
-    needs_root: bool = False
-    flip: bool = True
+    needs_root: bool = False  # a folder must be named; others are embedded or can be downloaded
+    flip: bool = True  # mirrored images are as good: not for digits, which have a right and a left
+    # Images may be shifted by up to their side divided by this (8: 4 of 32 pixels); 0 for none
     shift: int = 8
+    # A network is shown parts of the images: random ones in training, else the middle
     cropped: bool = False
-    trees: bool = False
+    trees: bool = False  # its texts are binary trees of words, which `tree_lstm` reads
 
     def stored(self, size: tuple[int, int]) -> tuple[int, int]:
         """Return height and width of images from which a network is shown parts of `size`."""
@@ -227,10 +206,7 @@ TEXT_DATA: Final[dict[str, DataEntry]] = {
 def checked_data(name: str) -> str:
     """Return the name if there is such a data set of images.
 
-    Raises
-    ------
-    UsageError
-        SETTING: an unknown name, or data that hold texts.
+    Raises UsageError SETTING: an unknown name, or data that hold texts.
     """
     if name in TEXT_DATA:
         what = f"{name} holds texts, and only images can be evaluated"
@@ -243,10 +219,7 @@ def checked_data(name: str) -> str:
 def data_entry(name: str) -> DataEntry:
     """Return what is known of data that can be trained on: images or texts.
 
-    Raises
-    ------
-    UsageError
-        SETTING: an unknown name.
+    Raises UsageError SETTING: an unknown name.
     """
     if name in TEXT_DATA:
         return TEXT_DATA[name]

@@ -43,11 +43,8 @@ Findings = dict[str, tuple[int, ...]]  # by name of the film, without suffix
 def chestxray14(request: DatasetRequest) -> SplitDataset:
     """Return chest films with 14 findings; no patient is in two parts.
 
-    Raises
-    ------
-    Refused
-        DATA_ROOT: the folder, its list or all films are missing; LABEL_LIST: the list cannot be
-        understood; PATIENTS: the test list divides a patient.
+    Raises Refused DATA_ROOT: the folder, its list or all films are missing; LABEL_LIST: the list
+    cannot be understood; PATIENTS: the test list divides a patient.
     """
     root = existing_root(request.root, LAYOUT)
     # The findings of each film in the folder's list, 1 where present
@@ -165,19 +162,11 @@ N_VALIDATION: Final = 50_000
 
 @dataclass(frozen=True, eq=False)
 class FolderImages:
-    """Pictures of one part with their classes.
+    """Pictures of one part with their classes."""
 
-    Attributes
-    ----------
-    pictures : list of N PictureFile
-    labels : list of N int
-    skipped : int
-        Files that are no pictures of a class.
-    """
-
-    pictures: list[PictureFile]
-    labels: list[int]
-    skipped: int = 0
+    pictures: list[PictureFile]  # N of them
+    labels: list[int]  # N of them
+    skipped: int = 0  # files that are no pictures of a class
 
 
 def folder(request: DatasetRequest, name: str = "folder") -> SplitDataset:
@@ -185,7 +174,6 @@ def folder(request: DatasetRequest, name: str = "folder") -> SplitDataset:
 
     Parameters
     ----------
-    request : DatasetRequest
     name : str
         The data set that the pictures are of, by its key in the catalogue.
 
@@ -217,10 +205,8 @@ def folder(request: DatasetRequest, name: str = "folder") -> SplitDataset:
 def tiny_imagenet(request: DatasetRequest) -> SplitDataset:
     """Return Tiny-ImageNet; its official validation part is the test part.
 
-    Raises
-    ------
-    Refused
-        DATA_ROOT: the folder or one of its files is missing, or a picture is not annotated.
+    Raises Refused DATA_ROOT: the folder or one of its files is missing, or a picture is not
+    annotated.
     """
     root = existing_root(request.root, TINY_IMAGENET)
     words = text_below(root, "words.txt", TINY_IMAGENET)
@@ -264,10 +250,8 @@ def tiny_imagenet(request: DatasetRequest) -> SplitDataset:
 def imagenet(request: DatasetRequest) -> SplitDataset:
     """Return ImageNet; halves of its official validation part are validation and test part.
 
-    Raises
-    ------
-    Refused
-        DATA_ROOT, CLASSES, EMPTY: the folder or a part is missing or not laid out as it should be.
+    Raises Refused DATA_ROOT, CLASSES, EMPTY: the folder or a part is missing or not laid out as it
+    should be.
     """
     root = existing_root(request.root, IMAGENET)
     names = _class_names(existing_root(root / "train", IMAGENET))

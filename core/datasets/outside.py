@@ -58,42 +58,25 @@ OVERLAP_BATCH: Final = 256
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OutsideDataset:
-    """An outside set, ready to be evaluated on.
+    """An outside set, ready to be evaluated on."""
 
-    Attributes
-    ----------
-    split : DatasetSplit
-        Its images have the channels and the size of the data set that the model was trained on.
-        Targets of an unlabelled set are all -1.
-    labelled : bool
-        The targets are classes of that data set.
-    class_names : tuple of str
-        Empty for an unlabelled set.
-    notices : tuple of Notice
-    digest : str
-        Of pixels; of corruption, seed and the data set's digest where Candor corrupts; of the
-        files' paths and sizes where images are streamed.
-    """
-
+    # Its images have the channels and the size of the data set that the model was trained on.
+    # Targets of an unlabelled set are all -1
     split: DatasetSplit
+    # Of pixels; of corruption, seed and the data set's digest where Candor corrupts; of the files'
+    # paths and sizes where images are streamed
     digest: str
-    labelled: bool = False
-    class_names: tuple[str, ...] = ()
+    labelled: bool = False  # the targets are classes of that data set
+    class_names: tuple[str, ...] = ()  # empty for an unlabelled set
     notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class ChangedSplit(DatasetSplit):
-    """Images of another part, changed as they are asked for.
-
-    Attributes
-    ----------
-    source : DatasetSplit
-    change : callable
-        From (n, C, H, W) uint8 and the (n,) int64 rows to the images yielded.
-    """
+    """Images of another part, changed as they are asked for."""
 
     source: DatasetSplit
+    # From (n, C, H, W) uint8 and the (n,) int64 rows to the images yielded
     change: Callable[[Pixels, Int], Pixels]
 
     def images(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
@@ -113,7 +96,6 @@ def open_outside(outside_set: OutsideSet, data: SplitDataset, *, download: bool)
 
     Parameters
     ----------
-    outside_set : OutsideSet
     data : SplitDataset
         That the model was trained on.
     download : bool
@@ -181,10 +163,7 @@ def _lengths(split: StreamedSplit, rows: Tensor) -> list[tuple[Path, int]]:
 def _file_digest(file: Path) -> bytes:
     """Return a digest of a file's bytes.
 
-    Raises
-    ------
-    Refused
-        IMAGE_TRUNCATED: it cannot be opened or read.
+    Raises Refused IMAGE_TRUNCATED: it cannot be opened or read.
     """
     try:
         with file.open("rb") as opened:

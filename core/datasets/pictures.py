@@ -52,19 +52,12 @@ _HUGE: Final = (Image.DecompressionBombError, Image.DecompressionBombWarning)
 
 @dataclass(frozen=True)
 class Scaling:
-    """How a picture becomes one of another size.
+    """How a picture becomes one of another size."""
 
-    Attributes
-    ----------
-    cover : bool
-        Keep proportions: scale until it covers the size, and cut off what lies beyond it on both
-        sides alike. False stretches it.
-    bicubic : bool
-        Bicubic over the area of the new pixel; False is bilinear.
-    """
-
+    # Keep proportions: scale until it covers the size, and cut off what lies beyond it on both
+    # sides alike. False stretches it
     cover: bool = False
-    bicubic: bool = False
+    bicubic: bool = False  # bicubic over the area of the new pixel; False is bilinear
 
     def apply(self, picture: Image.Image, size: Size) -> Image.Image:
         """Return a picture, which may not be decoded yet, at a height and width; RGB or grey."""
@@ -115,7 +108,6 @@ def decode(root: Path, name: str, size: Size | None = None, scaling: Scaling = S
         The file's path below it.
     size : (int, int), optional
         Height and width to scale to; None keeps the picture's own.
-    scaling : Scaling
 
     Returns
     -------
@@ -167,7 +159,6 @@ def decode_all(root: Path, names: Sequence[str], size: Size) -> Pixels | None:
 
     Parameters
     ----------
-    root : Path
     names : sequence of N str
         Paths below it.
     size : (int, int)
@@ -237,17 +228,10 @@ ROOT_REMEDY: Final = "name the folder with data_root"
 
 @dataclass(frozen=True)
 class PictureFile:
-    """A picture on disk.
+    """A picture on disk."""
 
-    Attributes
-    ----------
-    name : str
-        Path below the data set's folder, parts divided by `/`.
-    size_bytes, changed_ns : int
-        Length of the file, and when it was last written.
-    """
-
-    name: str
+    name: str  # path below the data set's folder, parts divided by `/`
+    # size_bytes, changed_ns: length of the file, and when it was last written
     size_bytes: int
     changed_ns: int
 
@@ -257,7 +241,6 @@ def existing_root(root: Path | None, layout: str) -> Path:
 
     Parameters
     ----------
-    root : Path or None
     layout : str
         What should lie in it, for the message.
 
@@ -278,10 +261,7 @@ def existing_root(root: Path | None, layout: str) -> Path:
 def text_below(root: Path, name: str, layout: str) -> str:
     """Return the text of a file that belongs to a data set.
 
-    Raises
-    ------
-    Refused
-        DATA_ROOT: it is not there or cannot be read.
+    Raises Refused DATA_ROOT: it is not there or cannot be read.
     """
     try:
         return (root / name).read_text("utf-8-sig", errors="replace")
@@ -302,7 +282,6 @@ def pictures_below(root: Path, folder: str) -> tuple[list[PictureFile], int]:
 
     Parameters
     ----------
-    root : Path
     folder : str
         Path below it.
 

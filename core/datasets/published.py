@@ -44,11 +44,8 @@ FORMS: Final = ", its binary form, Parquet files, or pictures in train/CLASS and
 def cifar10(request: DatasetRequest) -> SplitDataset:
     """Return CIFAR-10.
 
-    Raises
-    ------
-    Refused
-        DATA_ROOT, CHECKSUM, DOWNLOAD: it is not there, damaged, not the published file, or cannot
-        be fetched; and what the reader of pickles refuses.
+    Raises Refused DATA_ROOT, CHECKSUM, DOWNLOAD: it is not there, damaged, not the published file,
+    or cannot be fetched; and what the reader of pickles refuses.
     """
     # torchvision takes two seconds to import, which no other data set should wait for
     from torchvision.datasets import CIFAR10  # type: ignore[import-untyped]

@@ -20,24 +20,12 @@ MAX_FOLDER_NAME: Final = 52  # with "folder-" a split's name has at most 60 char
 
 @dataclass(frozen=True)
 class Corruption:
-    """One way to make images worse.
+    """One way to make images worse."""
 
-    Attributes
-    ----------
-    noun : str
-        Its name inside a sentence.
-    plain : str
-        What it does, in a sentence.
-    group : str
-        noise, blur, weather or digital.
-    random : bool
-        Its outcome depends on a seed.
-    """
-
-    noun: str
-    plain: str
-    group: str
-    random: bool
+    noun: str  # its name inside a sentence
+    plain: str  # what it does, in a sentence
+    group: str  # noise, blur, weather or digital
+    random: bool  # its outcome depends on a seed
 
     @property
     def label(self) -> str:
@@ -109,30 +97,16 @@ _NAMED: Final = re.compile(r"(cifar10c|corrupted)-([a-z_]+)-([1-5])", re.ASCII)
 class OutsideSet:
     """A set of images that is not the test part itself.
 
-    Parameters
-    ----------
-    kind : str
-        `svhn`, `cifar10c` (its official files), `corrupted` (test images corrupted by Candor) or
-        `folder`.
-    root : str, optional
-        Where it lies; a folder always has one.
-    corruption : str
-        Of `cifar10c` one of OFFICIAL, of `corrupted` one of OWN, else empty.
-    severity : int
-        1 to 5 where there is a corruption, else 0.
-    seed : int
-        Of random corruptions.
-
-    Raises
-    ------
-    UsageError
-        SETTING: a value that is none of these.
+    Raises UsageError SETTING: a value that is none of these.
     """
 
+    # `svhn`, `cifar10c` (its official files), `corrupted` (test images corrupted by Candor) or
+    # `folder`
     kind: Annotated[str, Field(choices=KINDS)]
-    root: str | None = None
-    corruption: str = ""
-    severity: int = 0
+    root: str | None = None  # where it lies; a folder always has one
+    corruption: str = ""  # of `cifar10c` one of OFFICIAL, of `corrupted` one of OWN, else empty
+    severity: int = 0  # 1 to 5 where there is a corruption, else 0
+    # Of random corruptions
     seed: Annotated[
         int, Field("Seed of corruptions", "For the random ones.", low=0, high=SEED_MAX)
     ] = 0

@@ -17,22 +17,13 @@ TESTED: Final = 5  # every fifth patient where there is no test list; Wang et al
 
 @dataclass(frozen=True, eq=False)
 class SplitRecord:
-    """Which rows went where, and by which rule.
+    """Which rows went where, and by which rule."""
 
-    Attributes
-    ----------
-    seed : int
-        Of the cut; the same seed makes the same cut.
-    rule : str
-        One sentence.
-    rows : dict of str to (n,) int64
-        Ascending numbers of the rows of train, val and test in the source's order, in which
-        the official training images come first, then the validation and test images. No row is
-        in two parts and none is left out.
-    """
-
-    seed: int
-    rule: str
+    seed: int  # of the cut; the same seed makes the same cut
+    rule: str  # one sentence
+    # By part, (n,) int64: ascending numbers of the rows of train, val and test in the
+    # source's order, in which the official training images come first, then the validation and test
+    # images. No row is in two parts and none is left out
     rows: Mapping[str, Int]
 
     @property
@@ -64,11 +55,6 @@ def held_out(n_train: int, n_test: int, seed: int) -> SplitRecord:
     ----------
     n_train, n_test : int
         Rows 0..n_train-1 are official training rows; the `n_test` after them are the test part.
-    seed : int
-
-    Returns
-    -------
-    SplitRecord
 
     Notes
     -----
@@ -117,7 +103,6 @@ def stratified(
     ----------
     labels : (N,) int64
     class_names : sequence of K str
-    seed : int
     rows_are : str
         What a refusal calls the rows.
 
@@ -151,7 +136,6 @@ def by_patient(patients: Sequence[str], in_test: Bool | None, seed: int) -> Spli
         Whose film each row is.
     in_test : (N,) bool or None
         The official test list; None cuts by the seed.
-    seed : int
 
     Returns
     -------

@@ -140,28 +140,15 @@ def resized_pictures(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StreamedSplit(DatasetSplit):
-    """Images decoded and resized by threads, a few batches ahead.
+    """Images decoded and resized by threads, a few batches ahead."""
 
-    Attributes
-    ----------
-    root : Path
-        Folder below which the `row_ids` are the files' paths.
-    size : (int, int)
-        Height and width of the images yielded.
-    scaling : Scaling
-    own_size : bool
-        Whether all pictures have this size themselves, so that none is scaled.
-    kept : ResizedPictures or None
-        What is kept of resized pictures, the picture of each row at `places`.
-    places : (N,) int64, or None
-    """
-
-    root: Path
-    size: Size
+    root: Path  # folder below which the `row_ids` are the files' paths
+    size: Size  # height and width of the images yielded
     scaling: Scaling = STRETCHED
-    own_size: bool = False
+    own_size: bool = False  # whether all pictures have this size themselves, so that none is scaled
+    # What is kept of resized pictures, the picture of each row at `places`
     kept: ResizedPictures | None = None
-    places: Int | None = None
+    places: Int | None = None  # (N,) int64, or None
 
     def images(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
         """Yield the images of each batch of rows."""

@@ -173,10 +173,8 @@ def newest(folder: Path) -> State | None:
 def of_job(folder: JobFolder) -> State | None:
     """Return the last state of a job that is whole, or None where none was saved yet.
 
-    Raises
-    ------
-    LibraryError
-        DAMAGED: there are checkpoints, and none can be read. Nothing is trained over them.
+    Raises LibraryError DAMAGED: there are checkpoints, and none can be read. Nothing is trained
+    over them.
     """
     state = newest(folder.checkpoints)
     if state is None and _saved(folder.checkpoints):

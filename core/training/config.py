@@ -593,11 +593,8 @@ def _without(values: JsonObject, defaults: JsonObject) -> JsonObject:
 def from_json(data: object) -> TrainConfig:
     """Return the config in plain JSON; what is left out has its default, or its preset's value.
 
-    Raises
-    ------
-    UsageError
-        SETTING: an unknown key, a value of the wrong type or out of range, or no data, model or
-        loss.
+    Raises UsageError SETTING: an unknown key, a value of the wrong type or out of range, or no
+    data, model or loss.
     """
     if not isinstance(data, dict):
         return codec.read(TrainConfig, data)

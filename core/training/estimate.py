@@ -57,26 +57,16 @@ LIMIT_S: Final = 60.0  # for all of it
 
 @dataclass(frozen=True, kw_only=True)
 class Speed:
-    """What was measured on one device.
+    """What was measured on one device."""
 
-    Attributes
-    ----------
-    device : str
-        ``cpu`` or ``cuda``.
-    trained, evaluated : float
-        Images a second.
-    start_s, epoch_s : float
-        Seconds before the first step, and of the copy on the host after each epoch.
-    checkpoint_s : float
-        Seconds of writing such a copy.
-    """
-
-    device: str
+    device: str  # ``cpu`` or ``cuda``
+    # trained, evaluated: images a second
     trained: float
     evaluated: float
+    # start_s, epoch_s: seconds before the first step, and of the copy on the host after each epoch
     start_s: float
     epoch_s: float
-    checkpoint_s: float
+    checkpoint_s: float  # seconds of writing such a copy
 
 
 def basis(config: TrainConfig) -> TrainConfig:

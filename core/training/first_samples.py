@@ -51,38 +51,19 @@ class Digits:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One model and how it is trained.
+    """One model and how it is trained."""
 
-    Parameters
-    ----------
-    name, description : str
-        What the library shows.
-    task : Task
-        multiclass or multilabel.
-    targets : function
-        Digits, (N,) in 0..9, to labels: (N,) classes, or (N, L) of 0/1.
-    class_names : tuple of str
-        Names of the outputs.
-    n_train : int
-        Images trained on, at most 599.
-    n_epochs : int
-        Passes over them, each one step on all images at once.
-    weight_decay : float
-        Of AdamW.
-    n_voters : int
-        Simulated people who vote on every image.
-    """
-
+    # name, description: what the library shows
     name: str
     description: str
-    task: Task
-    targets: Callable[[Int], Int]
-    class_names: tuple[str, ...]
-    n_train: int
-    n_epochs: int
-    weight_decay: float = 0.0
+    task: Task  # multiclass or multilabel
+    targets: Callable[[Int], Int]  # digits, (N,) in 0..9, to labels: (N,) classes, or (N, L) of 0/1
+    class_names: tuple[str, ...]  # names of the outputs
+    n_train: int  # images trained on, at most 599
+    n_epochs: int  # passes over them, each one step on all images at once
+    weight_decay: float = 0.0  # of AdamW
     tags: tuple[str, ...] = ("digits",)
-    n_voters: int = 0
+    n_voters: int = 0  # simulated people who vote on every image
 
 
 def _traits(digit: Int) -> Int:
@@ -163,10 +144,7 @@ SAMPLES: Final = {
 def build(sample_id: str, out: Path) -> None:
     """Train the model of a sample and write its run below `out`, in place of what was there.
 
-    Raises
-    ------
-    LibraryError
-        LIBRARY_WRITE when the disk is full or read-only.
+    Raises LibraryError LIBRARY_WRITE when the disk is full or read-only.
     """
     digits = _load()
     sample = SAMPLES[sample_id]

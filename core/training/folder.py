@@ -52,21 +52,11 @@ class JobSpec(Protocol):
 
 @dataclass
 class Epoch:
-    """What is kept of an epoch.
+    """What is kept of an epoch."""
 
-    Attributes
-    ----------
-    epoch : int
-        From 0.
-    metrics : dict of str to float
-        NaN where there was nothing to average.
-    bins : list of dict
-        Of an update of gammas; empty where the loss has none.
-    """
-
-    epoch: int
-    metrics: dict[str, float]
-    bins: list[Json]
+    epoch: int  # from 0
+    metrics: dict[str, float]  # NaN where there was nothing to average
+    bins: list[Json]  # of an update of gammas; empty where the loss has none
 
     def to_json(self) -> Json:
         """Return plain JSON, null for NaN."""
@@ -109,10 +99,7 @@ class JobFolder:
     def spec(self) -> object:
         """Return what the job is to do as plain JSON.
 
-        Raises
-        ------
-        UsageError
-            JOB when the folder holds none that can be read, or is gone.
+        Raises UsageError JOB when the folder holds none that can be read, or is gone.
         """
         remedy = "put it back from a backup, or start the job anew"
         try:
@@ -133,10 +120,7 @@ class JobFolder:
     def record(self, epoch: Epoch, logits: npt.NDArray[np.floating] | None) -> None:
         """Keep an epoch: its validation logits where there are any, then its line.
 
-        Raises
-        ------
-        LibraryError
-            DISK_FULL, or LIBRARY_WRITE.
+        Raises LibraryError DISK_FULL, or LIBRARY_WRITE.
         """
         with storing(f"Epoch {epoch.epoch + 1}"):
             if logits is not None:
@@ -156,10 +140,7 @@ class JobFolder:
     def lock(self) -> IO[bytes]:
         """Return the job's lock, held until it is closed or the process ends.
 
-        Raises
-        ------
-        UsageError
-            RUNNING: another process trains it.
+        Raises UsageError RUNNING: another process trains it.
         """
         import fcntl  # not on Windows, where pages still open
 
@@ -226,10 +207,7 @@ class JobFolder:
     def fail(self, error: AuditError) -> None:
         """Write what a job failed of; it is raised where the disk is full, for the log to say it.
 
-        Raises
-        ------
-        AuditError
-            The one that is given.
+        Raises AuditError: the one that is given.
         """
         failure = {"state": "failed", "error": error.to_json(), "exit_code": error.exit_code}
         try:

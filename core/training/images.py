@@ -12,20 +12,11 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class Augmentation:
-    """How each image of an epoch is shifted and mirrored.
+    """How each image of an epoch is shifted and mirrored."""
 
-    Attributes
-    ----------
-    shift : (N, 2) int64 in 0..2 pad
-        Down and right, from an image padded on all sides.
-    mirrored : (N,) bool
-    pad : int
-        Pixels of black around an image.
-    """
-
-    shift: Tensor
-    mirrored: Tensor
-    pad: int
+    shift: Tensor  # (N, 2) int64 in 0..2 pad: down and right, from an image padded on all sides
+    mirrored: Tensor  # (N,) bool
+    pad: int  # pixels of black around an image
 
     @classmethod
     def of(cls, n: int, *, pad: int, flip: bool, generator: torch.Generator) -> "Augmentation":
@@ -69,25 +60,18 @@ TRIES: Final = 10
 class RandomCrops:
     """Which part of each image of an epoch is shown, scaled to one size, and what is mirrored.
 
-    Attributes
-    ----------
-    sides, centres : (N, 2) float32
-        Width and height of a part, and where its centre lies across and down, as shares of the
-        image's sides.
-    mirrored : (N,) bool
-    size : (int, int)
-        Height and width that parts are scaled to.
-
     References
     ----------
     Szegedy et al. 2015, section 6. As in torchvision, the first of ten drawn parts that fits the
     image is taken; here all of it where none does.
     """
 
+    # sides, centres: (N, 2) float32: width and height of a part, and where its centre lies across
+    # and down, as shares of the image's sides
     sides: Tensor
     centres: Tensor
-    mirrored: Tensor
-    size: tuple[int, int]
+    mirrored: Tensor  # (N,) bool
+    size: tuple[int, int]  # height and width that parts are scaled to
 
     @classmethod
     def of(cls, n: int, *, size: tuple[int, int], generator: torch.Generator) -> "RandomCrops":

@@ -48,7 +48,6 @@ def run(folder: JobFolder, *, seconds: float | None = None) -> Json | None:
 
     Parameters
     ----------
-    folder : JobFolder
     seconds : float, optional
         Stop at the end of the first epoch after so long; None is returned then.
 
@@ -174,10 +173,7 @@ def load_images(
 def check_room(folder: JobFolder, parts: TrainingSetup) -> None:
     """Refuse to begin what the disk cannot hold.
 
-    Raises
-    ------
-    LibraryError
-        DISK_FULL.
+    Raises LibraryError DISK_FULL.
     """
     weights = sum(value.nbytes for value in parts.net.state_dict().values())
     moments = 1 if parts.config.optimizer.name == "sgd" else 2
@@ -195,10 +191,7 @@ def check_room(folder: JobFolder, parts: TrainingSetup) -> None:
 def check_updates(config: TrainConfig, n_train: int) -> None:
     """Refuse to begin what would update gammas more often than a history can hold.
 
-    Raises
-    ------
-    UsageError
-        SETTING.
+    Raises UsageError SETTING.
     """
     settings = checked(config.loss)
     if "update_every" not in settings:

@@ -93,23 +93,12 @@ def row_gradient_norms(parts: TrainingSetup) -> Float:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model says of each row, or with many labels of each label of each row.
+    """What a model says of each row, or with many labels of each label of each row."""
 
-    Attributes
-    ----------
-    confidence : (M,) float64
-        Of the answer given.
-    correct : (M,) bool
-    log_p_true : (M,) float64
-        Natural logarithm of the probability of what is true.
-    entropy : (M,) float64
-        Of the stated probabilities, in nats.
-    """
-
-    confidence: Float
-    correct: Bool
-    log_p_true: Float
-    entropy: Float
+    confidence: Float  # (M,) float64: of the answer given
+    correct: Bool  # (M,) bool
+    log_p_true: Float  # (M,) float64: natural logarithm of the probability of what is true
+    entropy: Float  # (M,) float64: of the stated probabilities, in nats
 
 
 def answers(
@@ -245,30 +234,18 @@ LOSS_ROWS: Final = 512  # validation rows whose loss is taken at once, for losse
 
 @dataclass
 class Sums:
-    """What the steps of an epoch add up to, on the device but for `rows`.
+    """What the steps of an epoch add up to, on the device but for `rows`."""
 
-    Attributes
-    ----------
-    loss : scalar float64
-        Of all rows.
-    norms : (3,) float64
-        Norm of the gradient before clipping, of its share in the last layer, and 1; of all steps
-        but those that float16 skips because a gradient left its range.
-    log_odds : list of tensor
-        Of what is true, of each row as it was trained on.
-    answers : list of pairs of tensors
-        Confidence and correctness of the answers, as the rows were trained on.
-    logit_norm : scalar float64
-        Of the logits of all rows.
-    rows, largest : lists of tensors
-        Which rows of the training part they were, in order, and the largest logit of each.
-    """
-
-    loss: Tensor
+    loss: Tensor  # scalar float64, of all rows
+    # (3,) float64: norm of the gradient before clipping, of its share in the last layer, and 1; of
+    # all steps but those that float16 skips because a gradient left its range
     norms: Tensor
-    logit_norm: Tensor
-    log_odds: list[Tensor]
+    logit_norm: Tensor  # scalar float64, of the logits of all rows
+    log_odds: list[Tensor]  # of what is true, of each row as it was trained on
+    # Confidence and correctness of the answers, as the rows were trained on
     answers: list[tuple[Tensor, Tensor]]
+    # rows, largest: which rows of the training part they were, in order, and the largest logit of
+    # each
     rows: list[Tensor]
     largest: list[Tensor]
     n_steps: int = 0
@@ -297,17 +274,11 @@ class EpochUpdate:
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """How training went.
+    """How training went."""
 
-    Attributes
-    ----------
-    finished : bool
-        False when it stopped because its time was up; it can go on from there.
-    seconds, images_per_second : float
-        Of this process; of training alone, without evaluation, None when nothing was trained.
-    """
-
-    finished: bool
+    finished: bool  # False when it stopped because its time was up; it can go on from there
+    # seconds, images_per_second: of this process; of training alone, without evaluation, None when
+    # nothing was trained
     seconds: float
     images_per_second: float | None
 
@@ -319,7 +290,6 @@ def train(
 
     Parameters
     ----------
-    parts : TrainingSetup
     folder : JobFolder
         Takes events, validation logits and checkpoints as they come.
     seconds : float, optional

@@ -42,21 +42,11 @@ LOWER_BY: Final = 1e-4  # of the lowest loss so far; less is no fall, as PyTorch
 
 @dataclass
 class Plateau:
-    """What is known of a validation loss after some epochs.
+    """What is known of a validation loss after some epochs."""
 
-    Attributes
-    ----------
-    lowest : float
-        The lowest loss that counted as a fall.
-    stale : int
-        Epochs since then, or since the last drop of the rate.
-    drops : int
-        How often the rate has dropped.
-    """
-
-    lowest: float = math.inf
-    stale: int = 0
-    drops: int = 0
+    lowest: float = math.inf  # the lowest loss that counted as a fall
+    stale: int = 0  # epochs since then, or since the last drop of the rate
+    drops: int = 0  # how often the rate has dropped
 
     def note(self, loss: float, patience: int) -> None:
         """Take note of an epoch's loss; more than `patience` epochs without a fall are a drop.
@@ -212,10 +202,7 @@ class TrainingSetup:
     def restore(self, state: dict[str, Any]) -> None:
         """Take up a state.
 
-        Raises
-        ------
-        Refused
-            CHANGED: it belongs to other settings or data, or to another program.
+        Raises Refused CHANGED: it belongs to other settings or data, or to another program.
         """
         now = self.state()
         for key, what in FIXED.items():
@@ -246,10 +233,7 @@ def assemble(
 ) -> TrainingSetup:
     """Build and place everything; weights are drawn from the config's seed.
 
-    Raises
-    ------
-    UsageError
-        SETTING: an unknown network, or a loss that does not fit the data.
+    Raises UsageError SETTING: an unknown network, or a loss that does not fit the data.
     """
     seed_all(config.seed, 0, 0)  # epochs count from 1 here
     net, normalise = _network(config, data, fabric.device)
@@ -377,10 +361,7 @@ def _as_they_are(numbers: Tensor) -> Tensor:
 def training_rows(config: TrainConfig, n: int) -> Tensor:
     """Return the rows, of n in the training part, that a config trains on.
 
-    Raises
-    ------
-    UsageError
-        SETTING: it asks for more than there are.
+    Raises UsageError SETTING: it asks for more than there are.
     """
     if config.n_train is None:
         return torch.arange(n)
@@ -432,10 +413,8 @@ class ScaledPrecision(MixedPrecision):
 def connect(config: TrainConfig) -> Fabric:
     """Return the devices that a config asks for, started.
 
-    Raises
-    ------
-    UsageError
-        DEVICE: there are not so many. SETTING: a precision that the device does not have.
+    Raises UsageError DEVICE: there are not so many. SETTING: a precision that the device does not
+    have.
     """
     n_gpus = ranks.count_gpus()
     accelerator = config.device if config.device != "auto" else ("cuda" if n_gpus else "cpu")

@@ -34,35 +34,19 @@ NAME: Final = "progress.json"
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a training is.
+    """How far a training is."""
 
-    Attributes
-    ----------
-    epoch, n_epochs : int
-        The one being trained, from 0, and how many there will be.
-    batch, n_batches : int
-        Done in this epoch, and how many it has.
-    images_per_second : float
-        Trained by this process, evaluations counted in the time.
-    memory : int
-        Bytes: most that this process held, or that it held on its GPU.
-    seconds : float
-        Since this process began to train.
-    left : float or None
-        Seconds to go as far as can be told; None before the first step.
-    stage : str
-        What is done instead, in words, before there are steps to count.
-    """
-
+    # epoch, n_epochs: the one being trained, from 0, and how many there will be
     epoch: int
     n_epochs: int
+    # batch, n_batches: done in this epoch, and how many it has
     batch: int
     n_batches: int
-    images_per_second: float
-    memory: int
-    seconds: float
-    left: float | None
-    stage: str = ""
+    images_per_second: float  # trained by this process, evaluations counted in the time
+    memory: int  # bytes: most that this process held, or that it held on its GPU
+    seconds: float  # since this process began to train
+    left: float | None  # seconds to go as far as can be told; None before the first step
+    stage: str = ""  # what is done instead, in words, before there are steps to count
 
 
 def write(folder: Path, progress: Progress) -> None:

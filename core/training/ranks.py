@@ -12,10 +12,7 @@ GPUS: Final = "CANDOR_GPUS"  # environment variable: how many the supervisor gav
 def count_gpus() -> int:
     """Return how many GPUs PyTorch sees: the CPU must not take a GPU's place unsaid.
 
-    Raises
-    ------
-    UsageError
-        DEVICE: they are fewer than the job was given.
+    Raises UsageError DEVICE: they are fewer than the job was given.
     """
     import torch
 

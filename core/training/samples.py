@@ -41,27 +41,13 @@ Json = dict[str, Any]  # Any: plain JSON values
 
 @dataclass(frozen=True)
 class TrainedSample:
-    """One loss on one data set.
+    """One loss on one data set."""
 
-    Attributes
-    ----------
-    data : str
-        ``digits``, ``cifar10``, ``phantom`` or ``tickets``.
-    loss : dict
-        As in a config.
-    replayable : bool
-        Keep the validation logits of every epoch.
-    weights : bool
-        Keep the network's weights beside the run.
-    outside : bool
-        Keep what it says of corrupted and out-of-distribution images.
-    """
-
-    data: str
-    loss: Json
-    replayable: bool = False
-    weights: bool = False
-    outside: bool = False
+    data: str  # ``digits``, ``cifar10``, ``phantom`` or ``tickets``
+    loss: Json  # as in a config
+    replayable: bool = False  # keep the validation logits of every epoch
+    weights: bool = False  # keep the network's weights beside the run
+    outside: bool = False  # keep what it says of corrupted and out-of-distribution images
 
 
 TITLES: Final = {

@@ -40,10 +40,7 @@ FIRST: Final[dict[str, Any]] = {  # what one click trains; half a minute on two 
 def seeds(text: str) -> tuple[int, ...]:
     """Return the seeds in a text such as ``0, 1, 2``, each once.
 
-    Raises
-    ------
-    UsageError
-        SEEDS: it holds something other than whole numbers.
+    Raises UsageError SEEDS: it holds something other than whole numbers.
     """
     parts = [part.split() for part in text.replace(";", ",").split(",")]
     words = [word for part in parts for word in part]
@@ -282,10 +279,7 @@ def folder_remedy(data: str, label: str) -> str:
 def check_folder(root: str | None) -> None:
     """Refuse a data folder that a page may not read from; the command line may read any.
 
-    Raises
-    ------
-    UsageError
-        FOLDER.
+    Raises UsageError FOLDER.
     """
     if root is None:
         return

@@ -68,10 +68,6 @@ def draw(
     `seed`, `index`: at least 0; the same two give the same film; `without`: a finding that is left
     out; all else on the film stays as it was, to the last grain; `frequencies`: how likely each
     finding is, in [0, 1].
-
-    Returns
-    -------
-    Phantom
     """
     streams = np.random.SeedSequence([seed, index]).spawn(2 + len(FINDINGS))
     anatomy, grain, *finding_rngs = (np.random.default_rng(stream) for stream in streams)

@@ -186,33 +186,18 @@ Parts = Mapping[str, Sequence[TextRow]]  # by part; all of them under "" where n
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextCorpus:
-    """Labelled texts, split.
+    """Labelled texts, split."""
 
-    Attributes
-    ----------
-    name : str
-        Key of TEXT_DATA.
-    class_names : tuple of K str
-    more_classes : tuple of str
-        Those behind them that texts of the training part alone have, and no answer is.
-    texts, row_ids : tuples of N str
-    labels : (N,) int64
-        0 to K - 1, or more in the training part.
-    split : SplitRecord
-        Of these N rows.
-    left_out : tuple of TextRow
-        Of classes that are held out; in no part.
-    notices : tuple of Notice
-    """
-
-    name: str
-    class_names: tuple[str, ...]
+    name: str  # key of TEXT_DATA
+    class_names: tuple[str, ...]  # K of them
+    # Those behind them that texts of the training part alone have, and no answer is
     more_classes: tuple[str, ...]
+    # texts, row_ids: tuples of N str
     texts: tuple[str, ...]
     row_ids: tuple[str, ...]
-    labels: Int
-    split: SplitRecord
-    left_out: tuple[TextRow, ...]
+    labels: Int  # (N,) int64: 0 to K - 1, or more in the training part
+    split: SplitRecord  # of these N rows
+    left_out: tuple[TextRow, ...]  # of classes that are held out; in no part
     notices: tuple[Notice, ...]
 
     def rows(self, split: str) -> list[tuple[str, str]]:

@@ -35,18 +35,10 @@ PADDING: Final = 0
 
 @dataclass(frozen=True, eq=False)
 class TextSplit(LabelledRows):
-    """The texts of one split, as numbers of their words.
+    """The texts of one split, as numbers of their words."""
 
-    Attributes
-    ----------
-    numbers : (M,) int64 tensor on the CPU
-        Of all texts, one after another.
-    ends : (N + 1,) int64 array
-        Text k is ``numbers[ends[k]:ends[k + 1]]``.
-    """
-
-    numbers: Tensor
-    ends: Int
+    numbers: Tensor  # (M,) int64 tensor on the CPU: of all texts, one after another
+    ends: Int  # (N + 1,) int64 array: text k is ``numbers[ends[k]:ends[k + 1]]``
 
     def inputs(self, batches: Sequence[Tensor], device: torch.device) -> Iterator[Tensor]:
         """Yield for each batch of rows (n, length) int64, as long as its longest text.
@@ -61,39 +53,22 @@ class TextSplit(LabelledRows):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextDataset:
-    """Texts, split.
+    """Texts, split."""
 
-    Attributes
-    ----------
-    name : str
-        Key of TEXT_DATA.
-    class_names : tuple of K str
-    n_outputs : int
-        K, or more where the training part has classes behind them that no answer is.
-    train, val, test : TextSplit
-    left_out : TextSplit or None
-        Texts of classes that are held out, unlabelled; None where none are.
-    vocabulary : tuple of V str
-        A word's number is its place; of the training part alone.
-    vectors : (V, dimension) float32 array, or None
-        Of a file of word vectors, NaN for words that it does not have.
-    digest : str
-        Of numbers, labels, vocabulary and vectors.
-    notices : tuple of Notice
-    split : SplitRecord
-    task : Task
-    """
-
-    name: str
-    class_names: tuple[str, ...]
-    n_outputs: int
+    name: str  # key of TEXT_DATA
+    class_names: tuple[str, ...]  # K of them
+    n_outputs: int  # K, or more where the training part has classes behind them that no answer is
     train: TextSplit
     val: TextSplit
     test: TextSplit
+    # Texts of classes that are held out, unlabelled; None where none are
     left_out: TextSplit | None
+    # A word's number is its place; of the training part alone
     vocabulary: tuple[str, ...]
+    # (V, dimension) float32 array, or None: of a file of word vectors, NaN for words that it does
+    # not have
     vectors: Vectors | None
-    digest: str
+    digest: str  # of numbers, labels, vocabulary and vectors
     notices: tuple[Notice, ...]
     split: SplitRecord
     task: Task = Task.MULTICLASS
@@ -112,7 +87,6 @@ def to_numbers(
 
     Parameters
     ----------
-    corpus : TextCorpus
     n_words : int
         Most words of the vocabulary, which the training part alone decides.
     length : int
@@ -201,7 +175,6 @@ def load_texts(
         Key of `TEXT_DATA`.
     root : str or None
         Folder or file; nothing is downloaded.
-    settings : TextConfig
     seed : int
         Of the split.
     trees : bool

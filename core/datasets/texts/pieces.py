@@ -57,21 +57,14 @@ class _Spacing(dict[int, str | None]):
 class WordPieces:
     """How a BERT cuts texts.
 
-    Attributes
-    ----------
-    pieces : tuple of V str
-        A piece's number is its place; PADDING's is 0.
-    lower : bool
-        Texts are put in lower case, without accents.
-
     References
     ----------
     Devlin et al. 2019, section 3; Wu et al. 2016, section 4.1. As `transformers` cuts texts, but
     that the name of a special piece in a text is text.
     """
 
-    pieces: tuple[str, ...]
-    lower: bool
+    pieces: tuple[str, ...]  # V of them: a piece's number is its place; PADDING's is 0
+    lower: bool  # texts are put in lower case, without accents
 
     def numbers(self, texts: Iterable[str], length: int) -> tuple[Int, Int]:
         """Return the numbers of the first pieces of texts, one text after another.
@@ -129,11 +122,8 @@ def read_pieces(folder: Path) -> WordPieces:
 
     From vocab.txt and tokenizer_config.json, else from tokenizer.json.
 
-    Raises
-    ------
-    Refused
-        DATA_ROOT: no such folder, or no vocabulary in it. FORMAT_UNKNOWN: another kind of
-        tokenizer, or a vocabulary without the special pieces.
+    Raises Refused DATA_ROOT: no such folder, or no vocabulary in it. FORMAT_UNKNOWN: another kind
+    of tokenizer, or a vocabulary without the special pieces.
     """
     path = folder / "vocab.txt"
     if _is_file(path):

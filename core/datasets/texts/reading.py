@@ -70,10 +70,8 @@ def class_folders(
 
     Parameters
     ----------
-    root : Path
     part : str
         Folder below it, or empty.
-    budget : Budget
     cleaned : callable
         From a file's text to what is kept of it.
 
@@ -147,11 +145,8 @@ def lines_of(path: Path, delimiter: str, budget: Budget) -> Iterator[tuple[int, 
 
     Tabs divide cells as they stand; commas may stand in quotes.
 
-    Raises
-    ------
-    Refused
-        DATA_ROOT: it cannot be read. TABLE_SIZE: it is too large. CSV_ENCODING: it is not UTF-8.
-        CSV_RAGGED: quotes that do not close.
+    Raises Refused DATA_ROOT: it cannot be read. TABLE_SIZE: it is too large. CSV_ENCODING: it is
+    not UTF-8. CSV_RAGGED: quotes that do not close.
     """
     name, limit = path.name, csv.field_size_limit(MAX_TEXT_BYTES)
     try:
@@ -186,11 +181,8 @@ def labelled_table(
 ) -> list[TextRow]:
     """Return the texts of a table whose first line names its columns, one of each kind.
 
-    Raises
-    ------
-    Refused
-        As of `lines_of`; FORMAT_UNKNOWN: neither CSV nor TSV. CSV_HEADER: no column of texts or
-        of labels. CSV_RAGGED: a line has fewer cells, or an empty label.
+    Raises Refused: as of `lines_of`; FORMAT_UNKNOWN: neither CSV nor TSV. CSV_HEADER: no column of
+    texts or of labels. CSV_RAGGED: a line has fewer cells, or an empty label.
     """
     delimiter = DELIMITERS.get(path.suffix.lower())
     if delimiter is None:
@@ -231,9 +223,6 @@ def known_table(
 
     Parameters
     ----------
-    path : Path
-    delimiter : str
-    budget : Budget
     classes : mapping of str to str
         Name of the class for each cell that stands for one. A first line with another cell is a
         header and is passed over.
@@ -272,8 +261,6 @@ def phrases(path: Path, budget: Budget, *, every: bool) -> list[TextRow]:
 
     Parameters
     ----------
-    path : Path
-    budget : Budget
     every : bool
         All phrases of each sentence, the sentence itself last.
 

@@ -128,10 +128,6 @@ def without_headers(message: str) -> str:
 def without_quotes_and_footer(body: str) -> str:
     """Return the body of a message less quotes and signature.
 
-    Parameters
-    ----------
-    body : str
-
     Returns
     -------
     str
