@@ -172,15 +172,9 @@ class FolderImages:
 def folder(request: DatasetRequest, name: str = "folder") -> SplitDataset:
     """Return a folder of pictures in class folders, already in parts or to be cut.
 
-    Parameters
-    ----------
-    name : str
-        The data set that the pictures are of, by its key in the catalogue.
+    `name`: the data set that the pictures are of, by its key in the catalogue.
 
-    Raises
-    ------
-    Refused
-        DATA_ROOT, CLASSES, EMPTY: the folder is missing or not laid out as it should be.
+    Raises Refused DATA_ROOT, CLASSES, EMPTY: the folder is missing or not laid out as it should be.
     """
     root = existing_root(request.root, FOLDER)
     present = [name for name in SPLIT_NAMES if (root / name).is_dir()]

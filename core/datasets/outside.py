@@ -94,18 +94,11 @@ class ChangedSplit(DatasetSplit):
 def open_outside(outside_set: OutsideSet, data: SplitDataset, *, download: bool) -> OutsideDataset:
     """Return an outside set, its images fitted to those of a data set.
 
-    Parameters
-    ----------
-    data : SplitDataset
-        That the model was trained on.
-    download : bool
-        Whether SVHN may be fetched where no folder is named.
+    `data`: what the model was trained on; `download`: whether SVHN may be fetched where no folder
+    is named.
 
-    Raises
-    ------
-    Refused
-        DATA_ROOT, DOWNLOAD, ARRAY_FILE, EMPTY, CLASSES, LABELS_DIFFER, IMAGE_SIZE: what is
-        missing, damaged, or does not go with the data set.
+    Raises Refused DATA_ROOT, DOWNLOAD, ARRAY_FILE, EMPTY, CLASSES, LABELS_DIFFER, IMAGE_SIZE: what
+    is missing, damaged, or does not go with the data set.
     """
     return _OPENERS[outside_set.kind](outside_set, data, download)
 

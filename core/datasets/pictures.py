@@ -239,15 +239,9 @@ class PictureFile:
 def existing_root(root: Path | None, layout: str) -> Path:
     """Return the data set's folder.
 
-    Parameters
-    ----------
-    layout : str
-        What should lie in it, for the message.
+    `layout`: what should lie in it, for the message.
 
-    Raises
-    ------
-    Refused
-        DATA_ROOT: none was named, or it is not there.
+    Raises Refused DATA_ROOT: none was named, or it is not there.
     """
     if root is None:
         raise Refused("DATA_ROOT", "No folder was named", f"{ROOT_REMEDY}; it holds {layout}")
@@ -280,10 +274,9 @@ def subfolders(folder: Path) -> list[str]:
 def pictures_below(root: Path, folder: str) -> tuple[list[PictureFile], int]:
     """Return the pictures in a folder and the folders inside it.
 
-    Parameters
-    ----------
-    folder : str
-        Path below it.
+    `folder`: path below it.
+
+    Raises Refused DATA_ROOT: a name that is not UTF-8.
 
     Returns
     -------
@@ -291,11 +284,6 @@ def pictures_below(root: Path, folder: str) -> tuple[list[PictureFile], int]:
         Sorted by name. Files are told by their suffix; links to folders are not followed.
     skipped : int
         Number of other files, hidden ones not counted.
-
-    Raises
-    ------
-    Refused
-        DATA_ROOT: a name that is not UTF-8.
     """
     pictures, skipped = [], 0
     with os.scandir(root / folder) as entries:

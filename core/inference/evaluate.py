@@ -91,10 +91,7 @@ class BatchPreprocessor:
 def frame(preprocessing: Preprocessing, size: tuple[int, int]) -> tuple[float, float, float, float]:
     """Return what part of an image the middle crop shows.
 
-    Parameters
-    ----------
-    size : (int, int)
-        Height and width of the image.
+    `size`: height and width of the image.
 
     Returns
     -------

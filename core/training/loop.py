@@ -288,12 +288,8 @@ def train(
 ) -> TrainingOutcome:
     """Train from the last checkpoint, or from the start, to the end.
 
-    Parameters
-    ----------
-    folder : JobFolder
-        Takes events, validation logits and checkpoints as they come.
-    seconds : float, optional
-        Stop at the end of the first epoch after so long, as where `stopping` is asked for.
+    `folder`: takes events, validation logits and checkpoints as they come; `seconds`: stop at the
+    end of the first epoch after so long, as where `stopping` is asked for.
 
     Raises
     ------

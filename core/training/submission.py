@@ -55,17 +55,9 @@ def seeds(text: str) -> tuple[int, ...]:
 def sweep(text: str, loss: str) -> dict[str, tuple[float, ...]]:
     """Return the values of each setting in a text such as ``loss.gamma = 1, 2; optimizer.lr = .1``.
 
-    Parameters
-    ----------
-    text : str
-        Empty for none.
-    loss : str
-        Its numeric settings can be swept, and those of the optimiser.
+    `text`: empty for none; `loss`: its numeric settings can be swept, and those of the optimiser.
 
-    Raises
-    ------
-    UsageError
-        SETTING: no such setting, or something other than numbers.
+    Raises UsageError SETTING: no such setting, or something other than numbers.
     """
     known = {
         **{f"loss.{name}": field for name, field in LOSSES[loss].parameters.items()},

@@ -44,10 +44,7 @@ def by_epoch(history: History) -> list[int | None]:
 def notices(counts: Sequence[int | None]) -> tuple[Notice, ...]:
     """Return what is said of a training on a CPU whose number of threads changed on the way.
 
-    Parameters
-    ----------
-    counts : sequence of int or None
-        Of each epoch, as of `by_epoch`.
+    `counts`: of each epoch, as of `by_epoch`.
     """
     return tuple(
         Notice(

@@ -288,17 +288,10 @@ def texts_named(
 ) -> list[str]:
     """Return the texts that a run calls by these names.
 
-    Parameters
-    ----------
-    name, root, strip
-        As of `read_corpus`.
-    row_ids : sequence of str
-        Paths of files below the folder, or names of tables with their lines.
+    `name`, `root`, `strip`: as of `read_corpus`; `row_ids`: paths of files below the folder, or
+    names of tables with their lines.
 
-    Raises
-    ------
-    Refused
-        DATA_ROOT: one of them is not there any more; and what the readers refuse.
+    Raises Refused DATA_ROOT: one of them is not there any more; and what the readers refuse.
     """
     if root is None and TEXT_DATA[name].needs_root:
         raise Refused("DATA_ROOT", "The run names no folder", "train again with data_root")

@@ -68,12 +68,9 @@ def class_folders(
 ) -> tuple[list[TextRow], int]:
     """Return the texts of a folder with one folder a class.
 
-    Parameters
-    ----------
-    part : str
-        Folder below it, or empty.
-    cleaned : callable
-        From a file's text to what is kept of it.
+    `part`: folder below it, or empty; `cleaned`: from a file's text to what is kept of it.
+
+    Raises Refused CLASSES, FORMAT_UNKNOWN, TABLE_SIZE or DATA_ROOT.
 
     Returns
     -------
@@ -81,11 +78,6 @@ def class_folders(
         Sorted by class and path; hidden files and links are left out.
     skipped : int
         Number of links left out.
-
-    Raises
-    ------
-    Refused
-        CLASSES, FORMAT_UNKNOWN, TABLE_SIZE or DATA_ROOT.
     """
     folder = root / part if part else root
     rows, skipped = [], 0
@@ -259,21 +251,16 @@ JOIN: Final = "<join>"
 def phrases(path: Path, budget: Budget, *, every: bool) -> list[TextRow]:
     """Return the sentences of a file with a tree such as ``(3 (2 It) (4 works))`` on each line.
 
-    Parameters
-    ----------
-    every : bool
-        All phrases of each sentence, the sentence itself last.
+    `every`: all phrases of each sentence, the sentence itself last.
+
+    Raises Refused: as of `lines_of`; FORMAT_UNKNOWN: a line that is no such tree. TABLE_SIZE: one
+    too long.
 
     Returns
     -------
     list of TextRow
         Without sentences that are neutral as a whole. A text has a pair of brackets around each
         two phrases that are joined: ``(It works)``.
-
-    Raises
-    ------
-    Refused
-        As of `lines_of`; FORMAT_UNKNOWN: a line that is no such tree. TABLE_SIZE: one too long.
     """
     rows = []
     for line, cells in lines_of(path, "\t", budget):

@@ -188,12 +188,7 @@ def words(text: str) -> list[str]:
 def vocabulary(texts: Iterable[Sequence[str]], size: int) -> tuple[str, ...]:
     """Return the most frequent words of some texts, ties in alphabetical order.
 
-    Parameters
-    ----------
-    texts : iterable of sequences of str
-        The words of each text, of the training part alone.
-    size : int
-        Most words.
+    `texts`: the words of each text, of the training part alone; `size`: most words.
 
     Returns
     -------
