@@ -154,12 +154,7 @@ def wait_for(jobs: "LocalJobs", job: "Job", target: str | None) -> int:
 def waited(jobs: "LocalJobs", job: "Job") -> "Job":
     """Show what a job prints until it ends, and return it; Ctrl-C cancels it.
 
-    Raises
-    ------
-    AuditError
-        Why it failed.
-    LostWorker
-        It was cancelled, or its end is not known.
+    Raises AuditError: why it failed; LostWorker: it was cancelled, or its end is not known.
     """
     from core.jobs.failures import Follower
 

@@ -103,17 +103,13 @@ def from_events(lines: Iterable[str]) -> tuple[History, BinHistory | None]:
     `lines`: one JSON object each. A last line that is not whole is still being written. An epoch
     that comes again, after a resume, takes the place of itself and of all that followed.
 
+    Raises LibraryError EVENTS when a line before the last is not JSON, or an epoch lacks something;
+    Refused: as of `BinHistory`.
+
     Returns
     -------
     tuple of History and BinHistory
         None in place of the bins where no epoch has any; null is NaN.
-
-    Raises
-    ------
-    LibraryError
-        EVENTS when a line before the last is not JSON, or an epoch lacks something.
-    Refused
-        As of `BinHistory`.
     """
     try:
         events = list(lines)

@@ -23,15 +23,10 @@ def keep_result(
     audited: Audit | None = None,
     run_id: str | None = None,
 ) -> Manifest:
-    """Put a file that was read into the library.
+    """Put a file that was read into the library and return the run.
 
     `result`: splits, notices, digest and recipe; `audited`: the audit of the chosen split, when it
     is at hand; computed otherwise, if it has labels; `run_id`: as of `Library.keep`.
-
-    Returns
-    -------
-    Manifest
-        The kept run.
     """
     split = result.chosen_split
     summary = {}
@@ -51,14 +46,9 @@ def keep_result(
 
 
 def keep_bin_history(library: Library, name: str, file_name: str, history: HistoryFile) -> Manifest:
-    """Put a gamma history that was read from a file into the library.
+    """Put a gamma history that was read from a file into the library and return the run.
 
-    `history`: bins by epoch, notices, digest.
-
-    Returns
-    -------
-    Manifest
-        The kept run, of kind ``history``.
+    `history`: bins by epoch, notices, digest. The run is of kind ``history``.
     """
     source = RunSource(file_name, history.digest)
     return library.keep(
