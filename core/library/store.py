@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from core import defaults
 from core.access import LOCAL, RETAINER, Act, Quotas, Visitor, of_process, refuse_over
@@ -477,14 +477,6 @@ class Library:
         quota = Quotas.of_environment().disk
         if quota is not None:
             refuse_over(quota, self.used(), more, "Your runs", "delete runs for good first")
-
-    def save_recipe(self, fingerprint: str, recipe: dict[str, Any]) -> None:
-        """Remember how files of one layout are read; see `core.library.recipes`."""
-        recipes.save_recipe(self.home, fingerprint, recipe)
-
-    def load_recipe(self, fingerprint: str) -> dict[str, Any] | None:
-        """Return the recipe saved for a layout, or None."""
-        return recipes.load_recipe(self.home, fingerprint)
 
     def folder(self, run_id: str) -> Path:
         """Return where a run lies; the id is checked before it touches a path.

@@ -19,6 +19,7 @@ import pytest
 from core.access import RETENTION
 from core.errors import LibraryError
 from core.library import Library
+from core.library.recipes import load_recipe, save_recipe
 from core.readers.sandbox import scratch
 from pages.ui import server, session, visitor
 from pages.ui.caching import once
@@ -298,12 +299,12 @@ def test_what_is_too_old_goes_though_an_upload_cannot_be_removed(home, monkeypat
     monkeypatch.setenv(RETENTION, "30")
     library = Library(home, home / "none")
     age(home, kept(library), 31)
-    library.save_recipe("0123abcd", {})
+    save_recipe(library.home, "0123abcd", {})
     os.utime(home / "recipes" / "0123abcd.json", (0, 0))
     monkeypatch.setattr(Path, "rename", refused)
     with pytest.raises(LibraryError, match="uploads cannot be removed"):
         session.remove_old()
-    assert library.load_recipe("0123abcd") is None
+    assert load_recipe(library.home, "0123abcd") is None
 
 
 ARENAS = """
