@@ -21,8 +21,7 @@ from core.library.importing import keep_result
 from core.metrics.human import human_audit
 from core.reports.study_json import audit_json, human_json
 from core.studies.reliability import audit_every_metric
-from core.training.folder import JobFolder, job_main
-from core.training.progress import Progress, write
+from core.training.folder import JobFolder, Progress, job_main, write_progress
 
 MANY_ROWS: Final = 1_000_000  # from which large arrays of the audit lie in files
 LARGE_BYTES: Final = 2**24
@@ -118,7 +117,7 @@ class AuditProgress:
             resource.getrusage(who).ru_maxrss
             for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
         )
-        write(
+        write_progress(
             self._folder.path,
             Progress(
                 epoch=self._stage,

@@ -12,8 +12,7 @@ from threading import Thread
 from typing import Final
 
 from core.errors import Refused
-from core.training.folder import JobFolder, job_main
-from core.training.progress import Progress, write
+from core.training.folder import JobFolder, Progress, job_main, write_progress
 
 STALL_S: Final = 900.0  # a model that takes so long for one batch counts as hanging
 LOOKS: Final = 10  # how often it is looked at in that time
@@ -27,7 +26,7 @@ def main() -> int:
 
 def _evaluate(folder: JobFolder, arguments: argparse.Namespace) -> int:
     begins = Progress(0, 1, 0, 0, 0.0, 0, 0.0, None, "Loading the program")
-    write(folder.path, begins)
+    write_progress(folder.path, begins)
     logging.info(begins.stage)
     from core.inference.job import run
 

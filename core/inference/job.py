@@ -40,8 +40,7 @@ from core.models.catalogue import ONNX
 from core.predictions import Predictions, ScoreKind, Task
 from core.progress import on_progress
 from core.training import ranks
-from core.training.folder import JobFolder, environment
-from core.training.progress import Progress, write
+from core.training.folder import JobFolder, Progress, environment, write_progress
 
 
 class Spool(Mapping[str, Predictions]):
@@ -302,7 +301,7 @@ class EvaluationProgress:
             left=(now - self._evaluating) * (1 - share) / share if share else None,
             stage=stage,
         )
-        write(self._folder.path, progress)
+        write_progress(self._folder.path, progress)
         if now - self._logged >= LOG_S:
             self._logged = now
             done = f"part {split + 1} of {self.n_splits}: {self._now:,} of {self.n:,} images"

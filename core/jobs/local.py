@@ -41,9 +41,7 @@ from core.library import home, trail
 from core.models.catalogue import ONNX
 from core.process_identity import this_boot
 from core.training.config import TrainConfig
-from core.training.folder import JobFolder
-from core.training.progress import Progress
-from core.training.progress import read as read_progress
+from core.training.folder import JobFolder, Progress, read_progress
 
 MOST: Final = 1_000  # jobs of one submission, and jobs that wait
 DAY_S: Final = 86_400.0

@@ -55,7 +55,7 @@ from core.screens.kit.records import (
     estimate,
 )
 from core.screens.kit.words import GLOSSARY
-from core.training.progress import Progress
+from core.training.folder import Progress
 
 SHOWN: Final = 10
 FORMATS: Final = {

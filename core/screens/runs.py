@@ -15,7 +15,7 @@ from core.screens.kit.numbers import MISSING, count, duration, in_hundred, memor
 from core.screens.kit.records import Phrase, Sentence, Tile
 from core.screens.kit.theme import Tone
 from core.screens.kit.words import GLOSSARY
-from core.training.progress import Progress
+from core.training.folder import Progress
 
 if TYPE_CHECKING:  # the first page names no study
     from core.studies.tour import Claimed, FilmBand, Mended

@@ -8,8 +8,8 @@ import os
 import sys
 
 from core.library import home
-from core.training import progress, ranks
-from core.training.folder import JobFolder, job_main
+from core.training import ranks
+from core.training.folder import TIME_IS_UP, JobFolder, forget_stop, job_main
 
 
 def main() -> int:
@@ -26,10 +26,10 @@ def _train(folder: JobFolder, arguments: argparse.Namespace) -> int:
     from core.training.job import run
 
     if ranks.leads():  # the others share its lock
-        progress.forget(folder.path)
+        forget_stop(folder.path)
     late = run(folder, seconds=arguments.seconds) is None
     # The others are done while the first one still writes: an exit code would have it killed.
-    return progress.TIME_IS_UP if late and ranks.leads() else 0
+    return TIME_IS_UP if late and ranks.leads() else 0
 
 
 if __name__ == "__main__":

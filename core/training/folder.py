@@ -14,18 +14,21 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load_file, save
 
+from core import codec
 from core.codes import RefusalCode
 from core.defaults import VERSION
 from core.disk import (
+    PART,
     make_private,
     open_file,
     read_json,
@@ -39,6 +42,7 @@ from core.training.config import TrainConfig, from_json
 
 if TYPE_CHECKING:
     import torch
+
 
 Json = dict[str, Any]  # Any: plain JSON values
 
@@ -297,3 +301,59 @@ def job_main(
     finally:
         if lock is not None:
             lock.close()
+
+
+# How far a job's process is, as it writes about once a second, and whether it is to stop.
+TIME_IS_UP: Final = 75  # exit code of a training that stopped before its end
+_STOP: Final = "stop"  # a file of the job's folder, which every node sees
+
+
+def ask_to_stop(folder: Path) -> None:
+    """Ask the training in a job's folder to stop."""
+    (folder / _STOP).touch()
+
+
+def is_asked_to_stop(folder: Path) -> bool:
+    """Whether it is to stop."""
+    return (folder / _STOP).exists()
+
+
+def forget_stop(folder: Path) -> None:
+    """Forget what was asked of the process before."""
+    (folder / _STOP).unlink(missing_ok=True)
+
+
+PROGRESS: Final = "progress.json"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training is."""
+
+    # epoch, n_epochs: the one being trained, from 0, and how many there will be
+    epoch: int
+    n_epochs: int
+    # batch, n_batches: done in this epoch, and how many it has
+    batch: int
+    n_batches: int
+    images_per_second: float  # trained by this process, evaluations counted in the time
+    memory: int  # bytes: most that this process held, or that it held on its GPU
+    seconds: float  # since this process began to train
+    left: float | None  # seconds to go as far as can be told; None before the first step
+    stage: str = ""  # what is done instead, in words, before there are steps to count
+
+
+def write_progress(folder: Path, progress: Progress) -> None:
+    """Replace what was said before; a full disk or a loss of power may take it."""
+    unfinished = folder / f".{PROGRESS}{PART}"
+    with suppress(OSError):
+        unfinished.write_text(json.dumps(codec.to_json(progress)))
+        unfinished.replace(folder / PROGRESS)
+
+
+def read_progress(folder: Path) -> Progress | None:
+    """Return what was said last; None where nothing was."""
+    try:
+        return codec.read(Progress, read_json(folder / PROGRESS), stored=True)
+    except (OSError, ValueError, UsageError):
+        return None

@@ -29,12 +29,11 @@ from core.models.build import input_size
 from core.models.catalogue import TREE_LSTM
 from core.predictions import Predictions, ScoreKind
 from core.progress import Listener, on_progress
-from core.training import checkpoint, progress, threads
+from core.training import checkpoint, threads
 from core.training.config import TrainConfig, advice
-from core.training.folder import JobFolder, environment
+from core.training.folder import JobFolder, Progress, environment, is_asked_to_stop, write_progress
 from core.training.loop import EVERY_S, TrainingOutcome, train
 from core.training.parts import TrainingSetup, assemble, connect, predict
-from core.training.progress import Progress
 
 STREAMED: Final = (224, 224)  # large images, for networks that take any size
 COPIES: Final = 3  # two checkpoints and the one being written
@@ -96,7 +95,7 @@ def trained(
 
     def late() -> bool:
         spent = time.monotonic() - began
-        return progress.is_asked(folder.path) or (seconds is not None and spent >= seconds)
+        return is_asked_to_stop(folder.path) or (seconds is not None and spent >= seconds)
 
     rest = [(part, torch.arange(len(part))) for part in (data.val, data.test)]
     prepared = keep_resized([(data.train, parts.rows), *rest], late)  # all ranks share the work
@@ -126,7 +125,7 @@ def preparation_listener(folder: JobFolder, n_epochs: int) -> Listener:
         if now - written >= EVERY_S:
             written = now
             so_far = Progress(0, n_epochs, 0, 0, 0.0, 0, now - began, None, text)
-            progress.write(folder.path, so_far)
+            write_progress(folder.path, so_far)
         if now - logged >= LOG_S:
             logged = now
             LOG.info(text)

@@ -27,9 +27,9 @@ from core.losses.bins import GammaUpdate
 from core.metrics import top_label
 from core.metrics.ranked import SortedOutcomes
 from core.predictions import Outcomes, Task
-from core.training import checkpoint, progress, threads
+from core.training import checkpoint, threads
 from core.training.distributions import correspondence, learned_logits, norm_histogram, reliability
-from core.training.folder import Epoch, JobFolder
+from core.training.folder import Epoch, JobFolder, Progress, is_asked_to_stop, write_progress
 from core.training.images import Augmentation, RandomCrops
 from core.training.parts import (
     TrainingSetup,
@@ -40,7 +40,6 @@ from core.training.parts import (
     share,
     try_compiling,
 )
-from core.training.progress import Progress, write
 
 ROWS: Final = 512  # of the training part, spread evenly over it; always the same ones
 
@@ -204,7 +203,7 @@ class TrainingProgress:
         n_rows = len(parts.rows)
         if parts.config.last_batch == "drop":
             n_rows = min(n_rows, n_batches * parts.config.batch_size)
-        write(
+        write_progress(
             self._folder.path,
             Progress(
                 epoch=parts.epoch,
@@ -329,7 +328,7 @@ def train(
                 LOG.info(f"epoch {parts.epoch} of {config.epochs}: {scores}, {speed}")
             late = seconds is not None and time.monotonic() - began >= seconds
             # ranks end together, as the first does
-            late = parts.fabric.broadcast(late or progress.is_asked(folder.path))
+            late = parts.fabric.broadcast(late or is_asked_to_stop(folder.path))
             ends = late or parts.epoch == config.epochs
             if leads:
                 due = ends or parts.epoch % config.checkpoint_every == 0

@@ -23,8 +23,7 @@ from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import read as sandbox
 from core.readers.tables.votes import VoteChoice
 from core.training.config import TrainConfig
-from core.training.folder import JobFolder
-from core.training.progress import read as read_progress
+from core.training.folder import JobFolder, read_progress
 from tests.core.shards import ROWS, command, npy_shards, parquet_shards, predictions
 
 

@@ -15,9 +15,7 @@ from core.jobs.records import SLURM, Failure, Job, JobState
 from core.jobs.slurm import commands
 from core.jobs.store import JobStore
 from core.process_identity import identity
-from core.training import progress
-from core.training.folder import JobFolder
-from core.training.progress import Progress
+from core.training.folder import JobFolder, Progress, write_progress
 from pages.ui.jobs import machine
 from tests.pages.seen import fine, html, opened, said
 from tests.pages.test_cluster_page import SAYS
@@ -115,7 +113,7 @@ def test_in_a_cluster_it_asks_for_cores_alone(home, shards, tmp_path, monkeypatc
 
 def test_a_running_one_says_what_it_does(home, shards):
     job = keep_job(home, shards, JobState.RUNNING, supervisor=identity(os.getpid()))
-    progress.write(
+    write_progress(
         home / "jobs" / job.id,
         Progress(1, 3, 500, 1_000, 0.0, 2**30, 75.0, None),
     )

@@ -17,10 +17,8 @@ from core.jobs.records import Failure, JobState
 from core.library import SAMPLES, Library
 from core.readers.sandbox import scratch
 from core.screens.evaluate import progress_words
-from core.training import progress
 from core.training.config import from_json
-from core.training.folder import JobFolder
-from core.training.progress import Progress
+from core.training.folder import JobFolder, Progress, write_progress
 from core.training.submission import FIRST
 from pages.ui import session
 from pages.ui.evaluate.state import FORM, SHOWN
@@ -281,7 +279,7 @@ def test_an_evaluation_is_done_again_as_it_was(page, home):
 
 def progressing(home: Path, job_id: str) -> None:
     found = Progress(1, 4, 250, 500, 812.4, 3 * 2**30, 20.0, 65.0)
-    progress.write(home / "jobs" / job_id, found)
+    write_progress(home / "jobs" / job_id, found)
 
 
 def test_a_running_evaluation_says_how_far_it_is(page, home):

@@ -8,10 +8,8 @@ from core.inference.config import WEIGHTS, EvaluationConfig
 from core.jobs.local import LocalJobs, open_jobs
 from core.jobs.records import Failure, Job, JobState
 from core.jobs.store import JobStore
-from core.training import progress
 from core.training.config import TrainConfig, from_json
-from core.training.folder import JobFolder
-from core.training.progress import Progress
+from core.training.folder import JobFolder, Progress, write_progress
 from core.training.submission import FIRST
 from tests.pages.evaluate_cases import CONFIG
 from tests.pages.seen import fine, opened, said
@@ -123,11 +121,11 @@ def test_what_says_nothing_is_said_to_be_silent(kind, keep, monkeypatch):
 
 def test_progress_is_drawn_while_it_runs_and_not_before(kind, keep, home, monkeypatch):
     keep(kind, "mine")
-    progress.write(home / "jobs" / "mine", Progress(1, 4, 250, 500, 812.4, 2**30, 20.0, 65.0))
+    write_progress(home / "jobs" / "mine", Progress(1, 4, 250, 500, 812.4, 2**30, 20.0, 65.0))
     assert not opened(kind, job="mine").get("progress")
     monkeypatch.setattr(LocalJobs, "tick", lambda self: None)  # nothing runs it here
     keep(kind, "runs", JobState.RUNNING)
-    progress.write(home / "jobs" / "runs", Progress(1, 4, 250, 500, 812.4, 2**30, 20.0, 65.0))
+    write_progress(home / "jobs" / "runs", Progress(1, 4, 250, 500, 812.4, 2**30, 20.0, 65.0))
     (bar,) = opened(kind, job="runs").get("progress")
     assert bar.proto.value == 37
 

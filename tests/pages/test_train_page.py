@@ -20,12 +20,10 @@ from core.losses.catalogue import LOSSES
 from core.models import names
 from core.process_identity import identity
 from core.screens.gamma.view import training_bins_cards
-from core.training import progress
 from core.training.config import from_json
 from core.training.distributions import learned_logits
 from core.training.estimate import Speed, basis
-from core.training.folder import JobFolder
-from core.training.progress import Progress
+from core.training.folder import JobFolder, Progress, write_progress
 from core.training.submission import FIRST
 from pages.ui import task
 from pages.ui.jobs import machine
@@ -608,7 +606,7 @@ def test_the_list_says_where_each_training_stands(page, keep):
         live = {"supervisor": me} if state in {JobState.STARTING, JobState.RUNNING} else {}
         keep("abcdefgh"[i], state, **live)
     half = Progress(4, 10, 0, 5, 1234.4, 2**30, 9.0, 42.0)
-    progress.write(open_jobs().folder("c").path, half)
+    write_progress(open_jobs().folder("c").path, half)
     text = html(fine(page()))
     for said in ("waiting, the queue is paused", "starting", "done after 52 s", "failed after"):
         assert said in text
@@ -658,7 +656,7 @@ def test_many_submissions_are_folded(page, keep):
 
 def test_a_running_job_shows_numbers_and_curves(page, keep):
     keep("running", JobState.RUNNING, n_epochs=3, supervisor=identity(os.getpid()), slots=("cpu",))
-    progress.write(
+    write_progress(
         open_jobs().folder("running").path, Progress(3, 150, 0, 5, 1e3, 2**30, 9.0, 42.0)
     )
     test = fine(page(job="running"))

@@ -25,7 +25,8 @@ from core.jobs.slurm import commands
 from core.jobs.slurm.commands import Begun, Ended
 from core.jobs.supervisor import PROGRAMS, Supervisor
 from core.process_identity import alive, identity, this_boot
-from core.training import progress, ranks
+from core.training import ranks
+from core.training.folder import TIME_IS_UP, ask_to_stop
 
 RECORDED_S: Final = 60.0  # in which a submission that was acknowledged has written its row
 LOOK_S: Final = 0.2
@@ -204,7 +205,7 @@ class ClusterSupervisor(Supervisor):
             self.end(JobState.CANCELLED, exit_code=code)
         elif reason == "stopped" and not self.succeeded():
             self._follow_cluster(code)
-        elif self._warned is not None and (reason == "time" or code == progress.TIME_IS_UP):
+        elif self._warned is not None and (reason == "time" or code == TIME_IS_UP):
             self._continue_later(code)
         else:
             super().conclude(code, reason, kills)
@@ -259,7 +260,7 @@ class ClusterSupervisor(Supervisor):
         if self.job.kind == "train" and self._warned is None:
             self._warned = time.monotonic()
             with suppress(OSError):  # a full disk: it is stopped when the time is up
-                progress.ask(self.folder)
+                ask_to_stop(self.folder)
 
 
 def over(job: Job, state: str) -> Failure:

@@ -11,7 +11,7 @@ from core.jobs.records import LOCAL, SLURM, Job, JobState
 from core.screens.kit.numbers import MISSING, about, count, duration, memory, percent, points
 from core.screens.kit.records import Phrase, Sentence, Tile
 from core.training import threads
-from core.training.progress import Progress
+from core.training.folder import Progress
 
 LAUNCHERS: Final = {LOCAL: "This machine", SLURM: "Cluster (SLURM)"}
 TRAIN, EVALUATE = "train", "evaluate"  # kinds of jobs, beside `AUDIT`

@@ -23,7 +23,7 @@ from core.screens import runs
 from core.screens.kit.numbers import count, duration, memory
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.train import words
-from core.training.progress import Progress
+from core.training.folder import Progress
 from pages.ui import frame, markup, open_runs, site, state, widgets
 from pages.ui.caching import cached
 from pages.ui.markup import esc

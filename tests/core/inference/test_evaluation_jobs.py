@@ -15,7 +15,7 @@ from core.jobs.records import JobState
 from core.jobs.store import JobStore
 from core.library import Library
 from core.process_identity import identity
-from core.training.progress import Progress
+from core.training.folder import Progress
 from tests.core.inference.test_calls import small
 from tests.core.inference.test_job import CONFIG
 from tests.core.jobs.conftest import ended, until

@@ -139,7 +139,7 @@ def test_a_part_without_images_is_passed_over_and_no_run_is_empty(job, tmp_path,
     assert "none" not in [row.id for row in open_library().rows()]
     steps = []
     monkeypatch.setattr("core.inference.job.EVERY_S", -1.0)
-    monkeypatch.setattr("core.inference.job.write", lambda _, p: steps.append(p))
+    monkeypatch.setattr("core.inference.job.write_progress", lambda _, p: steps.append(p))
     run(job("some", splits=("val", "test"), **changes))
     assert list(open_library().get("some").splits) == ["test"]
     assert {step.n_epochs for step in steps if not step.stage} == {1}
@@ -166,7 +166,7 @@ def test_a_limit_decodes_only_the_pictures_that_it_takes(job, tmp_path, monkeypa
     split = load("folder", root=tmp_path / "photos", split_seed=0, sparing=True).split
     stages = []
     monkeypatch.setattr("core.inference.job.EVERY_S", -1.0)
-    monkeypatch.setattr("core.inference.job.write", lambda _, p: stages.append(p.stage))
+    monkeypatch.setattr("core.inference.job.write_progress", lambda _, p: stages.append(p.stage))
     run(job("whole", **changes))
     assert stages[:2] == ["Opening the data", "Reading pictures"]
     assert "Reading pictures: 100%" in stages
@@ -240,7 +240,9 @@ def test_a_limit_shows_the_same_pixels_where_a_late_picture_has_another_size(job
 
 def test_speed_and_time_left_do_not_count_what_comes_before_the_first_image(job, monkeypatch):
     now, told = [0.0], []
-    monkeypatch.setattr("core.inference.job.write", lambda _, progress: told.append(progress))
+    monkeypatch.setattr(
+        "core.inference.job.write_progress", lambda _, progress: told.append(progress)
+    )
     monkeypatch.setattr("core.inference.job.time", SimpleNamespace(monotonic=lambda: now[0]))
     pace = EvaluationProgress(job("paced"), 1)
     now[0] = 100.0

@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 from core.training import __main__ as training
-from core.training import loop, progress
+from core.training import loop
 
 HOLD = "CANDOR_TESTS_HOLD"
 LOOK_S = 0.1
 EPOCHS, BATCHES = 3, 7
-step, is_asked = loop._step, progress.is_asked
+step, is_asked = loop._step, loop.is_asked_to_stop
 
 
 def main() -> int:
@@ -23,7 +23,7 @@ def main() -> int:
         if os.environ[HOLD] == "epoch":
             loop._step = step_or_wait
         else:
-            progress.is_asked = wait_until_asked
+            loop.is_asked_to_stop = wait_until_asked
     return training.main()
 
 

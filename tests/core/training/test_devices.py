@@ -15,10 +15,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from core.errors import UsageError
 from core.inference.job import connect as evaluation_connect
 from core.models.resnet import SmallCnn
-from core.training import loop, progress, ranks
+from core.training import loop, ranks
 from core.training.__main__ import _train
 from core.training.config import from_json
-from core.training.folder import JobFolder
+from core.training.folder import TIME_IS_UP, JobFolder
 from core.training.parts import ScaledPrecision, assemble, predict, training_rows
 from core.training.parts import connect as parts_connect
 from tests.core.training.conftest import SMALL
@@ -174,7 +174,7 @@ def test_one_of_several_processes_alone_says_that_time_was_up(monkeypatch, tmp_p
     folder, given = JobFolder.make(tmp_path / "job", from_json(SMALL)), Namespace(seconds=1.0)
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))  # else it stays set
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    assert _train(folder, given) == progress.TIME_IS_UP
+    assert _train(folder, given) == TIME_IS_UP
     monkeypatch.setenv("LOCAL_RANK", "1")
     assert _train(folder, given) == 0
 

@@ -6,9 +6,8 @@ import pytest
 from core.datasets.catalogue import FINDINGS
 from core.library import open_library
 from core.predictions import Task
-from core.training import progress
 from core.training.config import from_json
-from core.training.folder import JobFolder
+from core.training.folder import JobFolder, ask_to_stop, forget_stop, read_progress
 from core.training.job import run
 from tests.core.datasets.written import random_pixels, write_png
 
@@ -74,15 +73,15 @@ def test_large_films_are_prepared_before_the_first_epoch(films, tmp_path, caplog
         }
     )  # fmt: skip
     folder = JobFolder.make(tmp_path / "job", config)
-    progress.ask(folder.path)
+    ask_to_stop(folder.path)
     with caplog.at_level("INFO"):
         assert run(folder) is None
-    so_far = progress.read(folder.path)
+    so_far = read_progress(folder.path)
     assert so_far is not None
     assert so_far.stage.startswith("Preparing 24 pictures")
     assert "Preparing 24 pictures" in caplog.text
     assert folder.events() == []
-    progress.forget(folder.path)
+    forget_stop(folder.path)
     caplog.clear()
     with caplog.at_level("INFO"):
         assert run(folder)["state"] == "succeeded"

@@ -9,7 +9,7 @@ from core.jobs.records import Job, JobState
 from core.screens.kit.numbers import about, duration, memory
 from core.screens.train import words
 from core.screens.train.words import JobProgress
-from core.training.progress import Progress
+from core.training.folder import Progress
 
 JOB = Job("a1", "train", "AdaFocal on digits", "g", "d" * 8, created=0.0)
 HALF = Progress(
