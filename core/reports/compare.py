@@ -6,8 +6,8 @@ from typing import Any
 
 from core.metrics.comparison import Compared, Comparison
 from core.metrics.human.errors import DISTANCE
-from core.reports.document import csv_text
 from core.reports.study_json import difference_json, score_json
+from core.reports.table import csv_text
 from core.screens.compare.view import BOLD, CompareView
 from core.screens.kit.numbers import MINUS, MISSING, THIN
 from core.screens.kit.records import Table
