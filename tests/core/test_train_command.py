@@ -16,7 +16,7 @@ import pytest
 from core.__main__ import main
 from core.library import open_library
 from core.training.config import from_json
-from core.training.distributions import DOT, NORMS, RELIABILITY, VALIDATION
+from core.training.distributions import DOT, LEARNED, NORMS, RELIABILITY, VALIDATION
 from core.training.folder import JobFolder
 
 TINY = {
@@ -186,7 +186,8 @@ def test_a_sweep_that_is_waited_for_ends_with_what_became_of_each(run, config):
     assert [job["state"] for job in done] == ["succeeded"] * 2
     runs = [row["id"] for row in json.loads(run("runs", "list", "--json", "-")[1])]
     assert {job["run"] for job in done} <= set(runs)
-    assert err.splitlines()[-1].endswith(f"/compare?runs={done[0]['run']},{done[1]['run']}")
+    link = f"/compare?runs={done[0]['run']},{done[1]['run']}&way=sweep"
+    assert err.splitlines()[-1].endswith(link)
     code, out, err = run("train", config(**changed | {"n_train": 998}), *swept)
     assert code == 3
     assert [job["state"] for job in json.loads(out)] == ["failed"] * 2
@@ -271,6 +272,7 @@ def test_after_kill_9_a_training_is_resumed_and_each_epoch_is_there_once(run, co
     for epoch, metric in zip(history.epoch.tolist(), history.metric, strict=True):
         at[metric.split(DOT)[0] if DOT in metric else metric].append(epoch)
     assert {RELIABILITY, NORMS, "val_ece"} <= set(at)
+    assert set(at.pop(LEARNED)) == {n_epochs - 1}  # of all epochs, so at the last
     several = {RELIABILITY, NORMS, VALIDATION}
     for name, epochs in at.items():
         # of a distribution, the bins that are empty in an epoch are left out of it
