@@ -287,17 +287,31 @@ def try_compiling(parts: TrainingSetup, images: Tensor) -> None:
     """
     fabric, cuda = parts.fabric, parts.fabric.device.type == "cuda"
     buffers = [buffer.clone() for buffer in parts.net.buffers()]
-    reason: str | None = None
     devices = [fabric.device] if cuda else []
-    with torch.random.fork_rng(devices=devices), fabric.no_backward_sync(parts.model):
-        try:
+
+    def train() -> None:
+        with torch.random.fork_rng(devices=devices), fabric.no_backward_sync(parts.model):
             fabric.backward(parts.model(images).float().mean())
+
+    attempts: list[Callable[[], object]] = [train]
+    if fabric.world_size > 1:
+        # SyncBatchNorm waits for all ranks, for ever where one has no compiler at all
+        attempts.insert(0, lambda: torch.compile(lambda numbers: -numbers)(images))
+    for attempt in attempts:
+        reason: str | None = None
+        try:
+            attempt()
         except Exception as error:  # noqa: BLE001  compilers, their files and drivers raise anything
             reason = str(getattr(error, "inner_exception", error)).strip() or type(error).__name__
-    reasons = [reason] * fabric.world_size
-    if fabric.world_size > 1:
-        torch.distributed.all_gather_object(reasons, reason)
-    failed = [rank for rank, found in enumerate(reasons) if found is not None]
+        reasons = [reason] * fabric.world_size
+        if fabric.world_size > 1:
+            torch.distributed.all_gather_object(reasons, reason)
+        failed = [rank for rank, found in enumerate(reasons) if found is not None]
+        if failed:
+            break
+    if fabric.world_size > 1:  # else ranks that failed would wait for the others' buffers
+        ddp = parts.model._forward_module
+        getattr(ddp, "_orig_mod", ddp).require_forward_param_sync = True
     parts.compiled = not failed
     if failed:
         why = str(reasons[failed[0]]).splitlines()[0][:200]

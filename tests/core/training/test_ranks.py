@@ -104,12 +104,20 @@ def test_ranks_evaluate_with_the_statistics_that_the_checkpoint_holds(tmp_path):
 
 
 @pytest.mark.nightly
-def test_no_rank_is_compiled_where_one_cannot_be_and_the_job_says_so(tmp_path):
+@pytest.mark.parametrize(("fails_at", "n_tried"), [("network", 1), ("anything", 0)])
+def test_no_rank_is_compiled_where_one_cannot_be_and_the_job_says_so(
+    fails_at, n_tried, tmp_path, monkeypatch
+):
+    """With batch normalisation, whose statistics the ranks exchange."""
+    if fails_at == "anything":
+        monkeypatch.setenv("NO_COMPILER", "1")
     log, module = [], "tests.core.training.half_compiled"
-    settings = {"devices": 2, "compile": "on", "n_train": 64, "batch_size": 32, "epochs": 1}
-    folder = trained(tmp_path / "two", tmp_path, module, log, **settings)
+    folder = trained(
+        tmp_path / "two", tmp_path, module, log, devices=2, compile="on", model="densenet_small",
+        n_train=64, batch_size=32, epochs=1,
+    )  # fmt: skip
     (notice,) = folder.result()["notices"]
     assert notice["code"] == "UNCOMPILED"
     assert notice["text"].endswith("slower: cc1: no such file, on process 2 of 2")
     assert sum(notice["text"][1:] in line for line in log) == 1
-    assert log.count("compiled code runs") == 1  # when it was tried
+    assert (log.count("a compiled network runs") > 0) == n_tried
