@@ -1,14 +1,17 @@
 """Images read from their files as they are needed, and kept resized; imports torch."""
 
 import errno
+import fcntl
 import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import SystemRandom
+from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -35,6 +38,7 @@ AHEAD: Final = 3  # batches decoded while the device works on one
 LEFT_FREE: Final = 0.5  # of what is free on the disk, when all pictures are kept
 GROUP: Final = 64  # pictures that a thread keeps at a time
 THERE: Final = b"\1"
+PAGE: Final = 4096  # bytes
 LOG = logging.getLogger(__name__)
 
 
@@ -47,9 +51,11 @@ def pictures_digest(pictures: Sequence[PictureFile], *how: str) -> str:
 class ResizedPictures:
     """A file of the pixels of pictures, after one byte for each that says whether they are there.
 
-    Several processes may read and fill it at once. A byte is written when the pixels are on the
-    disk, so filling goes on after a kill or a loss of power. Pixels are read straight to where
-    they are used: of a mapped file, an error of the disk would end the process.
+    Several processes may read and fill it at once. NFS may write a whole page of one node over
+    what another wrote there, so no two pictures share a page; of bytes lost that way, the pictures
+    are decoded again. A byte is written when the pixels are on the disk, so filling goes on after
+    a kill or a loss of power. Pixels are read straight to where they are used: of a mapped file,
+    an error of the disk would end the process.
 
     Parameters
     ----------
@@ -64,21 +70,31 @@ class ResizedPictures:
 
     def __init__(self, path: Path, n: int, size: Size, *, filled: bool) -> None:
         self.filled, self._n = filled, n
-        self.bytes_each = 3 * size[0] * size[1]
+        self._bytes_each = 3 * size[0] * size[1]
+        self.bytes_kept = _whole_pages(self._bytes_each)  # of a picture
+        self._lock, self._failed = Lock(), False
         how = os.O_RDWR | os.O_CREAT if filled else os.O_RDONLY
         self._file = os.open(path, how | os.O_CLOEXEC, 0o600)
-        if filled and os.fstat(self._file).st_size != self._offset(n):  # new, or damaged
-            os.truncate(self._file, 0)
-            os.truncate(self._file, self._offset(n))
+        if filled:
+            with suppress(OSError):  # a disk without locks
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+            if os.fstat(self._file).st_size != self._offset(n):  # new, or damaged
+                os.truncate(self._file, 0)
+                os.truncate(self._file, self._offset(n))
+            with suppress(OSError):
+                fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
             os.close(self._file)
 
     def there(self) -> Bool:
-        """Return which pictures are there, (n,)."""
-        marks: Bool = np.frombuffer(os.pread(self._file, self._n, 0), np.uint8) == THERE[0]
-        return marks
+        """Return which pictures are there, (n,); none where the disk does not say."""
+        marks = b""
+        with suppress(OSError):
+            marks = os.pread(self._file, self._n, 0)
+        there: Bool = np.frombuffer(marks.ljust(self._n, b"\0"), np.uint8) == THERE[0]
+        return there
 
     def has(self, place: int) -> bool:
         """Whether a picture is there."""
@@ -92,18 +108,31 @@ class ResizedPictures:
             )
         except OSError:  # of the disk
             return False
-        return length == self.bytes_each
+        return length == self._bytes_each
 
     def write(self, place: int, pixels: Pixels) -> None:
         """Keep a picture, to be marked later; OSError where the disk is full."""
-        if os.pwrite(self._file, pixels.tobytes(), self._offset(place)) < self.bytes_each:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with self._noting_errors():
+            if os.pwrite(self._file, pixels.tobytes(), self._offset(place)) < self._bytes_each:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def mark(self, places: Iterable[int]) -> None:
-        """Say that pictures are there, once the disk has them."""
-        os.fsync(self._file)
-        for place in places:
-            os.pwrite(self._file, THERE, place)
+        """Say that pictures are there, once the disk has them; OSError if it lost any before."""
+        with self._lock, self._noting_errors():
+            if self._failed:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            os.fsync(self._file)
+            for place in places:
+                os.pwrite(self._file, THERE, place)
+
+    @contextmanager
+    def _noting_errors(self) -> Iterator[None]:
+        """Linux reports lost pages once for all threads, whichever of them wrote them."""
+        try:
+            yield
+        except OSError:
+            self._failed = True
+            raise
 
     def free(self) -> int:
         """Return how many bytes are free on its disk."""
@@ -111,7 +140,11 @@ class ResizedPictures:
         return disk.f_bavail * disk.f_frsize
 
     def _offset(self, place: int) -> int:
-        return self._n + place * self.bytes_each
+        return _whole_pages(self._n) + place * self.bytes_kept
+
+
+def _whole_pages(n_bytes: int) -> int:
+    return -(-n_bytes // PAGE) * PAGE
 
 
 def resized_pictures(
@@ -123,7 +156,7 @@ def resized_pictures(
     removed first.
     """
     prefix = f"resized-{digest(str(root.resolve()))}"
-    state = f"{prefix}-{pictures_digest(pictures, str(REDUCED))}"
+    state = f"{prefix}-{pictures_digest(pictures, str(REDUCED), str(PAGE))}"
     how = f"{size[0]}x{size[1]}{'-cover' * scaling.cover}{'-bicubic' * scaling.bicubic}"
     path = home() / "cache" / f"{state}-{how}.u8"
     try:
@@ -221,7 +254,7 @@ def keep_resized(
         return True
     kept = groups[0][0].kept  # the same for all
     assert kept is not None
-    needed, free = n * kept.bytes_each, kept.free()
+    needed, free = n * kept.bytes_kept, kept.free()
     if needed > LEFT_FREE * free:
         why = f"their copies need {needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free"
         LOG.warning("Pictures are decoded in each epoch: %s", why)

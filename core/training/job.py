@@ -100,6 +100,8 @@ def trained(
     rest = [(part, torch.arange(len(part))) for part in (data.val, data.test)]
     prepared = keep_resized([(data.train, parts.rows), *rest], late)  # all ranks share the work
     on_progress(None)
+    if prepared and fabric.is_global_zero:  # the copies are there now
+        check_room(folder, parts)
     if not fabric.broadcast(prepared):  # ranks end together, as the first does
         return None
     outcome = train(parts, folder, seconds=seconds)

@@ -229,8 +229,12 @@ class ClusterSupervisor(Supervisor):
             self.end(JobState.LOST, exit_code=code, failure=failures.lost(what, self.job.kind))
 
     def _continue_later(self, code: int | None) -> None:
-        """Have the job queued again, unless it would come no further with the same time."""
-        stuck = self._newest_checkpoint() <= self._checkpoints
+        """Have the job queued again, unless it would come no further with the same time.
+
+        A training says that time is up after an epoch, or after it kept some pictures that were
+        not kept before: of these there are only so many.
+        """
+        stuck = code != TIME_IS_UP and self._newest_checkpoint() <= self._checkpoints
         if stuck and not commands.preempted(self.job):
             self.end(JobState.FAILED, exit_code=code, failure=over(self.job, "TIMEOUT"))
             return

@@ -1,5 +1,6 @@
 """Image folders: parts, classes and pixels as laid out; what is remembered; what is refused."""
 
+import errno
 import os
 import shutil
 import signal
@@ -8,6 +9,7 @@ import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -378,9 +380,11 @@ def test_a_damaged_file_of_copies_is_made_again(streamed, home: Path, damage: st
     prepared(root)
     (path,) = kept(home)
     whole = path.read_bytes()
-    assert len(whole) == 36 * (1 + 3 * 66 * 40)
+    assert len(whole) == 4096 + 36 * 8192  # pages of their own for the marks and for each picture
     assert whole[:36] == b"\1" * 36
-    path.write_bytes({"cut": whole[: 20 * 7920 + 7], "empty": b"", "long": whole + b"x"}[damage])
+    path.write_bytes(
+        {"cut": whole[: 4096 + 20 * 8192 + 7], "empty": b"", "long": whole + b"x"}[damage]
+    )
     assert_holds(opened(root), pixels)  # an evaluation reads what there is
     assert_holds(prepared(root), pixels)
     assert path.read_bytes() == whole
@@ -466,7 +470,7 @@ def test_a_disk_that_fills_up_keeps_no_more_and_loses_nothing(streamed, home: Pa
         f"{PREPARE}import resource\n"
         "stream.GROUP = 1\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "length = 36 + 11 * 3 * 66 * 40\n"
+        "length = 4096 + 11 * 8192\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (length, length))\n"
         "stream.keep_resized(every)\n"
     )
@@ -478,6 +482,67 @@ def test_a_disk_that_fills_up_keeps_no_more_and_loses_nothing(streamed, home: Pa
     assert_holds(opened(root), pixels)
     assert_holds(prepared(root), pixels)
     assert path.read_bytes()[:36] == b"\1" * 36
+
+
+def test_pages_that_the_disk_loses_are_marked_by_no_thread(streamed, monkeypatch) -> None:
+    """Of one loss Linux tells the first thread alone that asks, whose pictures it may not be."""
+    root, _ = streamed
+    losses, flush = iter([OSError(errno.EDQUOT, "quota")]), os.fsync
+
+    def fsync(file: int) -> None:
+        for loss in losses:
+            raise loss
+        flush(file)
+
+    data = opened(root, kept=True)
+    assert isinstance(data.train, StreamedSplit)
+    kept = data.train.kept
+    assert kept is not None
+    monkeypatch.setattr(os, "fsync", fsync)
+    for place in (0, 1):
+        with pytest.raises(OSError, match="quota" if not place else "Input/output"):
+            kept.mark([place])
+    assert not kept.there().any()
+
+
+def test_copies_on_a_disk_that_fails_are_not_there(streamed, monkeypatch) -> None:
+    root, pixels = streamed
+
+    def fails(*_: object) -> bytes:
+        raise OSError(errno.ESTALE, "stale")
+
+    data = prepared(root)
+    monkeypatch.setattr(os, "pread", fails)
+    assert_holds(prepared(root), pixels)
+    assert_holds(data, pixels)
+
+
+def test_new_copies_that_are_opened_twice_at_once_are_emptied_once(
+    streamed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the first one has seen that the file is new, the second one opens and fills it."""
+    root, _ = streamed
+    stat, others = os.fstat, []
+
+    def fill() -> None:
+        data = opened(root, kept=True)
+        assert isinstance(data.train, StreamedSplit)
+        data.train.keep(torch.arange(len(data.train)))
+
+    def fstat(file: int) -> os.stat_result:
+        seen = stat(file)
+        if not others and seen.st_size == 0:
+            others.append(Thread(target=fill))
+            others[0].start()
+            others[0].join(1.0)  # it waits for this one
+        return seen
+
+    monkeypatch.setattr(os, "fstat", fstat)
+    data = opened(root, kept=True)
+    others[0].join()
+    assert isinstance(data.train, StreamedSplit)
+    assert data.train.kept is not None
+    assert data.train.kept.there().sum() == len(data.train)
 
 
 def test_a_run_store_that_cannot_be_written_only_forgets(tmp_path: Path, home: Path) -> None:

@@ -24,7 +24,7 @@ from core.library import open_library
 from core.process_identity import ProcessIdentity
 from core.training import checkpoint
 from core.training.config import TrainConfig
-from core.training.folder import JobFolder
+from core.training.folder import TIME_IS_UP, JobFolder
 from core.training.submission import trainings
 from tests.core.jobs import cluster_rounds
 from tests.core.jobs.cluster import CONTROLLER
@@ -462,13 +462,36 @@ def test_a_home_that_a_batch_script_cannot_name_is_refused(name, tmp_path, monke
     assert not jobs.list()
 
 
+def programs(folder, monkeypatch, **prints):
+    """Play a cluster by programs of the same names, each a script."""
+    for name in ("squeue", "sbatch", "srun", "scancel", "scontrol"):
+        (folder / name).write_text("#!/bin/sh\n" + prints.get(name, "echo Submitted batch job 7"))
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    commands._ask_controller.cache_clear()
+
+
+def test_a_start_that_prepared_pictures_alone_is_queued_again(jobs, monkeypatch, tmp_path):
+    """It kept no checkpoint, but ended by itself; one that was ended got nowhere."""
+    programs(tmp_path, monkeypatch)
+    (job,) = jobs.submit([config("a")], request=SMALL)
+    row = f"7|{commands.name_of(job)}|RUNNING|None"
+    squeue = f"case $* in *Preempt*) echo N/A;; *) echo '{row}';; esac"
+    programs(tmp_path, monkeypatch, squeue=squeue, scontrol=f"echo $* >> {tmp_path}/asked")
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    table = supervisor.NodeTable(jobs.home)
+    on_node = supervisor.ClusterSupervisor(table, job, {"train": "tests.core.jobs.trainer"})
+    on_node._warned = time.monotonic()
+    on_node.conclude(TIME_IS_UP, "", 0)
+    assert commands.ended_of(table.folder(job.id)) is None
+    assert (tmp_path / "asked").read_text() == "requeue 7\n"
+    on_node.conclude(-signal.SIGTERM, "time", 0)
+    assert commands.ended_of(table.folder(job.id)).failure.code == "TIME_LIMIT"
+
+
 def test_accounts_say_how_a_job_ended_that_the_controller_forgot(jobs, monkeypatch, tmp_path):
     """A cluster with accounting, played by two programs of the same names."""
-    for name in ("squeue", "sbatch", "srun", "scancel", "scontrol"):
-        (tmp_path / name).write_text("#!/bin/sh\necho Submitted batch job 7\n")
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    commands._ask_controller.cache_clear()
+    programs(tmp_path, monkeypatch)
     (job,) = jobs.submit([config("a")], request=SMALL)
     assert job.cluster == "7"
     own = commands.name_of(job)

@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,10 @@ import torch
 
 from core.errors import LibraryError
 from core.training import checkpoint
+from core.training.config import from_json
+from core.training.folder import JobFolder
+from core.training.job import trained
+from tests.core.training.conftest import SMALL
 from tests.core.training.saver import FLOATS, state_of
 
 ROOT = Path(__file__).parents[3]
@@ -328,6 +333,16 @@ def test_a_place_that_cannot_be_written_is_not_called_full(tmp_path):
     with pytest.raises(LibraryError) as caught:
         checkpoint.save(tmp_path / "checkpoint", 1, small(1))
     assert caught.value.code == "LIBRARY_WRITE"
+
+
+def test_room_is_looked_at_again_once_pictures_are_prepared(tmp_path, monkeypatch):
+    """Their copies may have taken what checkpoints need."""
+    free = iter([2**40, 0])
+    monkeypatch.setattr("shutil.disk_usage", lambda _: shutil._ntuple_diskusage(0, 0, next(free)))
+    folder = JobFolder.make(tmp_path / "job", from_json(SMALL))
+    with pytest.raises(LibraryError, match="Checkpoints need 2 MiB, 0 MiB are free"):
+        trained(folder)
+    assert folder.events() == []
 
 
 @pytest.mark.slow
