@@ -557,16 +557,17 @@ class TrainConfig:
         own rows.
         """
         return replace(
-            self, name="", data_root=None, device="auto", sync_batch_norm=False, preset=None,
+            self._without_leftovers(), name="", data_root=None, device="auto", preset=None,
             devices=1 if self.sync_batch_norm or self.of_texts else self.devices,
-            deterministic=False, compile="auto", test_curves=False, checkpoint_every=1,
-            changed_files=False,
+            sync_batch_norm=False, deterministic=False, compile="auto", test_curves=False,
+            checkpoint_every=1, changed_files=False,
         )  # fmt: skip
 
     @property
     def digest(self) -> str:
         """Digest of all that decides the numbers; a name or a folder does not."""
-        decides = {key: v for key, v in self.to_json().items() if key not in NOT_DECIDING}
+        values = self._without_leftovers().to_json()
+        decides = {key: value for key, value in values.items() if key not in NOT_DECIDING}
         decides = _without(decides, LATER | {"text": codec.to_json(TextConfig())})
         for section, later in (
             ("optimizer", LATER_OPTIMIZER),
@@ -575,12 +576,16 @@ class TrainConfig:
         ):
             if section in decides:
                 decides[section] = _without(decides[section], later)
-        # What a form keeps of another optimiser or schedule decides nothing.
-        if self.optimizer.name != "adagrad":
-            decides["optimizer"].pop("vectors_lr", None)
-        if self.schedule.name != "linear":
-            decides["schedule"].pop("warmup", None)
         return digest(repr(sorted(decides.items())))
+
+    def _without_leftovers(self) -> "TrainConfig":
+        """Return the config without what a form keeps of another optimiser or schedule."""
+        optimizer, schedule = self.optimizer, self.schedule
+        if optimizer.name != "adagrad":
+            optimizer = replace(optimizer, vectors_lr=None)
+        if schedule.name != "linear":
+            schedule = replace(schedule, warmup=0.0)
+        return replace(self, optimizer=optimizer, schedule=schedule)
 
 
 def _without(values: JsonObject, defaults: JsonObject) -> JsonObject:

@@ -140,12 +140,17 @@ def learned_logits(learned: Int, largest: Float, n_epochs: int) -> dict[str, flo
         By bin of logits `lower`, `upper` and the counts of rows of each group `of0`, `of1`...; by
         group `first` and `last` epoch and `median`. Bins and groups are numbered apart, both from
         0. Groups are as many spans of epochs as there are epochs, at most LEARNED_GROUPS, and
-        after them the rows that were never learned (E + 1); groups without rows are left out.
+        after them the rows that were never learned (E + 1); groups without rows are left out, and
+        so are logits that are not finite. Empty where none is.
 
     References
     ----------
     Ghosh et al. 2022, appendix M and figure 34.
     """
+    finite = np.isfinite(largest)
+    if not finite.any():
+        return {}
+    learned, largest = learned[finite], largest[finite]
     edges = np.histogram_bin_edges(largest, LOGIT_BINS)
     spans = np.array_split(np.arange(1, n_epochs + 1), min(n_epochs, LEARNED_GROUPS))
     parts: dict[str, float] = {}

@@ -551,11 +551,13 @@ def test_texts_at_their_defaults_leave_digests_as_they_were():
 def test_what_another_schedule_or_optimizer_would_read_decides_nothing(
     section, name, other, setting
 ):
-    def digest(name, **settings):
-        return from_json(TEXT | {section: {"name": name, **settings}}).digest
+    def given(name, **settings):
+        return from_json(TEXT | {section: {"name": name, **settings}})
 
-    assert digest(other, **setting) == digest(other)
-    assert digest(name, **setting) != digest(name)
+    assert given(other, **setting).digest == given(other).digest
+    assert given(name, **setting).digest != given(name).digest
+    assert given(other, **setting).canonical() == given(other).canonical()
+    assert given(name, **setting).canonical() != given(name).canonical()
 
 
 def test_bert_is_trained_as_printed():

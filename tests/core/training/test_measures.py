@@ -270,3 +270,9 @@ def test_largest_logits_by_learned_epoch_by_hand():
     there = {(0, 0): 1, (16, 0): 1, (19, 0): 1, (8, 2): 1, (4, 4): 2, (6, 4): 1}
     assert {place: n for place, n in counts.items() if n} == there
     assert not any(name.endswith((".of1", ".of3")) for name in parts)
+
+
+def test_largest_logits_that_are_no_numbers_are_left_out():
+    learned, largest = np.array([1, 2, 1, 1]), np.array([np.nan, 2.0, 3.0, np.inf])
+    assert learned_logits(learned, largest, 2) == learned_logits(learned[1:3], largest[1:3], 2)
+    assert learned_logits(learned[:1], largest[:1], 2) == {}
