@@ -343,8 +343,8 @@ def newton_refine(
     Returns
     -------
     SearchPoint or None
-        What `polish` finds, in a tenth of its evaluations; None where a step leaves the bounds or
-        climbs, or the steps do not end: the sample was of no help.
+        What `simplex_refine` returns, in a tenth of its evaluations; None where a step leaves the
+        bounds or climbs, or the steps do not end: the sample was of no help.
     """
     free = slice(1 if along_gamma else 2)
     low, high = np.array([bounds[0], np.log(bounds[1])]).T

@@ -160,7 +160,7 @@ def decode_all(root: Path, names: Sequence[str], size: Size) -> Pixels | None:
     Parameters
     ----------
     names : sequence of N str
-        Paths below it.
+        Paths below `root`.
     size : (int, int)
         Height and width that all should have.
 

@@ -50,7 +50,7 @@ class MetricDraws:
     draws: Float = field(default_factory=lambda: np.empty(0))
     # (R,), the signed gap on the resamples, which no calibration error can be smaller than
     gap: Float = field(default_factory=lambda: np.empty(0))
-    floor: Floor = NO_FLOOR
+    floor: Floor = NO_FLOOR  # the noise floor; 0 for metrics that have none
     # n, seed: number of rows; seed of the resamples
     n: int
     seed: int

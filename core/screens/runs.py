@@ -39,11 +39,12 @@ class RunsWords:
     labels: str  # what a run of many labels answers with
     verdicts: Mapping[str, Spoken]  # a verdict with its tone; ``{by}`` is the gap in points
     alone: Mapping[str, Spoken]  # as `verdicts`, where no head of a column says what they are of
-    # Instead of a verdict, where each label has its own.
+    # by_label, by_label_alone: instead of a verdict, where each label has its own
     by_label: str
     by_label_alone: str
     labels_off: str  # how many labels are off, where that is known; ``{off}``, ``{n}``
-    # What a draft holds, and its numbers; ``{n}``, ``{accuracy}``, ``{ece}``, ``{interval}``.
+    # rows, line: what a draft holds, and its numbers; ``{n}``, ``{accuracy}``, ``{ece}``,
+    # ``{interval}``
     rows: str
     line: str
 

@@ -288,7 +288,7 @@ def train(
     """Train from the last checkpoint, or from the start, to the end.
 
     `folder`: takes events, validation logits and checkpoints as they come; `seconds`: stop at the
-    end of the first epoch after so long, as where `stopping` is asked for.
+    end of the first epoch after so long, as where `ask_to_stop` was called.
 
     Raises
     ------

@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage
 
 from core.arrays import Bool
 
@@ -174,6 +173,8 @@ def contours(film: Pixels, share: Map, levels: tuple[float, ...] = LEVELS) -> Pi
 
 def _edge(inside: Bool, width: int) -> Bool:
     """Return the pixels of a region within `width` of its end; the film's end is none."""
+    from scipy import ndimage  # every command reads METHODS, and needs no SciPy for it
+
     least = ndimage.minimum_filter(inside.astype(np.uint8), size=2 * width + 1, mode="nearest")
     return np.asarray(inside & (least == 0))
 

@@ -164,7 +164,7 @@ def runs() -> list[open_runs.Run]:
 def siblings(run: open_runs.Run) -> None:
     """Offer the runs with as many rows and the same kind of answer: one of them, or all."""
     key = (run.task, run.n(run.split), len(run.class_names))
-    rows = [row for row in open_runs.openable(selected_runs.MOST_PICKABLE) if row.id != run.id]
+    rows = [row for row in open_runs.openable(selected_runs.LISTED) if row.id != run.id]
     alike = [row for row in rows if (row.task, row.n, row.n_classes) == key][:SIBLINGS]
     offered = [(row.name, [row]) for row in alike]
     offered += [(f"Compare all {len(alike) + 1}", alike)] if len(alike) > 1 else []

@@ -147,7 +147,7 @@ class Filled:
 class Dragged:
     """What a slider moves, a value for each of its steps."""
 
-    # The value beside the slider's name, and what a screen reader says.
+    # written, said: the value beside the slider's name, and what a screen reader says
     written: Sequence[str]
     said: Sequence[str]
     # By CSS selector: the text that stands first in that element.

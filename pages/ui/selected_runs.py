@@ -15,7 +15,7 @@ from pages.ui.markup import esc
 from pages.ui.visitor import open_library
 
 QUICK_CELLS = 400_000  # scores; fewer are audited for the header where nothing is kept
-LISTED = 200  # runs in the picker; the Runs page lists and searches all
+LISTED = 200  # runs in a picker; the Runs page lists and searches all
 OFFERED = ("digits-fair", "digits-overconfident", "digits-traits")
 
 
@@ -158,7 +158,6 @@ def open_in_reliability(run_id: str) -> None:
 
 # Runs that are compared.
 TAG = "tag:"  # begins a choice that stands for all runs with a tag; no run's id has a colon
-MOST_PICKABLE = 200  # offered by the picker; the Runs page lists and searches all
 CHOSEN_WITH = "app.compared_with"  # the run that was open when runs were chosen
 SAMPLES = ("cifar10-adafocal", "cifar10-ce", "cifar10-focal-3")  # compared until runs are picked
 
@@ -245,7 +244,7 @@ def picker(
     The run `without` is not offered.
     """
     key = f"widget.{setting}"
-    listed = open_runs.openable(MOST_PICKABLE)
+    listed = open_runs.openable(LISTED)
     names = {draft.id: f"{draft.name} (draft)" for draft in session.drafts().values()}
     names |= {row.id: row.name for row in listed}
     names |= {run.id: run.name for run in runs if run.id not in names}

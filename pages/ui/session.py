@@ -175,8 +175,8 @@ class BrowserRoom:
     user: str  # whose they are; the browser may be shared
     folder: Path
     drafts: dict[str, Draft] = field(default_factory=dict)  # by id
-    # How many are there, and how often one came or went; a minute after the last one left the
-    # folder goes.
+    # n_sessions, n_moves: how many are there, and how often one came or went; a minute after the
+    # last one left the folder goes
     n_sessions: int = 0
     n_moves: int = 0
     # Which session keeps a draft in the library, by its id.

@@ -17,7 +17,7 @@ from core.metrics.clinical import bands, recalibration
 from core.predictions import Dates, Predictions, ScoreKind, Task
 from core.screens.xray.words import MINED, SYNTHETIC
 from core.studies.posthoc import CUT, SHARE, parts
-from pages.ui.xray import study as clinic
+from pages.ui.xray import shared
 from tests.core.screens.test_labels_agree import off_alone
 from tests.pages import seen
 from tests.pages.seen import fine, opened, unfolded, until
@@ -72,10 +72,10 @@ def table(test: AppTest, label: str) -> str:
     return html(test).split(f'aria-label="{label}"')[1].split("</table>")[0]
 
 
-@pytest.mark.parametrize("view", [clinic.ALL, clinic.ONE])
+@pytest.mark.parametrize("view", [shared.ALL, shared.ONE])
 def test_a_first_visit_shows_films_drawn_by_a_program(page, view):
     test = fine(page(show=view))
-    assert test.query_params[clinic.VIEW] in (view, [view])
+    assert test.query_params[shared.VIEW] in (view, [view])
     assert "Phantom films" in html(test)
     said = html(test) + " ".join(text.value for text in test.markdown)
     assert SYNTHETIC in said
@@ -83,25 +83,25 @@ def test_a_first_visit_shows_films_drawn_by_a_program(page, view):
 
 
 def test_errors_that_cancel_are_told_in_plain_words_without_their_ends(page):
-    test = fine(page(run="phantom-ce", show=clinic.ONE, plain="true"))
+    test = fine(page(run="phantom-ce", show=shared.ONE, plain="true"))
     assert "are off in places" in html(test)
 
 
 def test_a_threshold_of_a_link_is_printed_with_its_digits(page, keep):
-    test = fine(page(run=keep(), show=clinic.ONE, of="0", at="7.25"))
+    test = fine(page(run=keep(), show=shared.ONE, of="0", at="7.25"))
     assert "At 7.25 % or more, " in html(test)
     flagged = int((films().scores[:, 0] >= 0.0725).sum())
     assert f"At 7.25 % or more, {flagged} of " in html(test)
 
 
 def test_all_findings_and_from_there_to_one(page, keep):
-    test = fine(page(run=keep(), show=clinic.ALL))
+    test = fine(page(run=keep(), show=shared.ALL))
     assert "Corrected for 3 findings (Holm)." in html(test)
     assert table(test, "Every finding").count('<th scope="row">') == 4
     assert "Research use, not a medical device." in html(test)
     fine(test.button(key="clinic.open.1").click().run())
-    assert test.query_params[clinic.VIEW] == clinic.ONE
-    assert test.query_params[clinic.FINDING] == "1"
+    assert test.query_params[shared.VIEW] == shared.ONE
+    assert test.query_params[shared.FINDING] == "1"
     assert "Too extreme for “Mass”" in html(test)
 
 
@@ -111,11 +111,11 @@ def test_a_finding_that_is_off_only_when_looked_at_alone_is_said_so_on_both_page
 
     run = keep(test=off_alone(None))
     count = "1 is overestimated and 2 could be chance"
-    assert count in words(page(run=run, show=clinic.ALL))
-    one = words(page(run=run, show=clinic.ONE, of="1"))
+    assert count in words(page(run=run, show=shared.ALL))
+    one = words(page(run=run, show=shared.ONE, of="1"))
     assert "Could be chance among 3 findings." in one
     assert "Off by" not in one
-    plain = words(page(run=run, show=clinic.ONE, of="1", plain="true"))
+    plain = words(page(run=run, show=shared.ONE, of="1", plain="true"))
     assert "Taken alone it looks off; among 3 that could be chance." in plain
     assert count in words(opened("reliability", run=run))
     label = words(opened("reliability", run=run, of="1"))
@@ -124,7 +124,7 @@ def test_a_finding_that_is_off_only_when_looked_at_alone_is_said_so_on_both_page
 
 
 def test_a_finding_is_chosen_from_the_list(page, keep):
-    test = fine(page(run=keep(), show=clinic.ALL, plain="true"))
+    test = fine(page(run=keep(), show=shared.ALL, plain="true"))
     assert "Fluid around the lung (Effusion)" in table(test, "Every finding")
     fine(test.selectbox(key="clinic.choose").select(2).run())
     assert "labelled as showing a hernia of the diaphragm in this test set of 900 films" in html(
@@ -134,7 +134,7 @@ def test_a_finding_is_chosen_from_the_list(page, keep):
 
 def test_one_finding_shows_the_numbers_of_the_run(page, keep):
     run = films()
-    test = fine(page(run=keep(), show=clinic.ONE, of="0"))
+    test = fine(page(run=keep(), show=shared.ONE, of="0"))
     fit = recalibration(run.column(0), run.labels[:, 0] == 1)
     assert f"{fit.slope.value:.2f}" in html(test)
     assert "Off by" in html(test)
@@ -145,23 +145,23 @@ def test_one_finding_shows_the_numbers_of_the_run(page, keep):
 
 
 def test_one_click_recalibrates_and_one_undoes_it(page, keep):
-    test = fine(page(run=keep(), show=clinic.ONE, of="0"))
+    test = fine(page(run=keep(), show=shared.ONE, of="0"))
     fine(test.button(key="clinic.recalibrate").click().run())
-    assert test.query_params[clinic.RECALIBRATE] == "beta"
+    assert test.query_params[shared.RECALIBRATE] == "beta"
     assert "Recalibrated by beta calibration" in html(test)
     assert "test · recalibrated" in html(test)
     assert "the films not fitted on (450, seed 0)" in html(test)
     assert "this test set of 450 films are flagged" in html(test)
     fine(test.button(key="clinic.recalibrate").click().run())
-    assert clinic.RECALIBRATE not in test.query_params
+    assert shared.RECALIBRATE not in test.query_params
     assert "n = 900 films" in html(test)
 
 
 def test_the_curve_is_smoothed_as_chosen_and_says_how(page, keep):
     run = keep()
-    test = unfolded(page(run=run, show=clinic.ONE, of="0"), "clinic_curve")
+    test = unfolded(page(run=run, show=shared.ONE, of="0"), "clinic_curve")
     assert "lowess as of Harrell" in html(test)
-    link = {"run": run, "show": clinic.ONE, "of": "0", "smoother": "loess", "recal": "beta"}
+    link = {"run": run, "show": shared.ONE, "of": "0", "smoother": "loess", "recal": "beta"}
     test = unfolded(page(**link), "clinic_curve")
     assert "loess as of Austin and Steyerberg" in html(test)
     assert "test · recalibrated" in html(test)
@@ -172,17 +172,17 @@ def test_the_curve_is_smoothed_as_chosen_and_says_how(page, keep):
 
 def test_recalibration_is_fitted_on_the_validation_part(page, keep):
     run = keep(val=films(1, 600), test=films(2, 500))
-    test = fine(page(run=run, show=clinic.ONE, of="0", recal="isotonic"))
+    test = fine(page(run=run, show=shared.ONE, of="0", recal="isotonic"))
     assert "fitted on 600 other films" in html(test)
     assert "test · recalibrated" in html(test)
     fine(test.selectbox(key="widget.of").select("1").run())
-    assert clinic.RECALIBRATE not in test.query_params
+    assert shared.RECALIBRATE not in test.query_params
 
 
 def test_plain_words_count_the_events_of_the_band(page, keep):
     run = films()
     found = bands(run.column(0), run.labels[:, 0] == 1)
-    test = fine(page(run=keep(), show=clinic.ONE, of="0", plain="true", band="7"))
+    test = fine(page(run=keep(), show=shared.ONE, of="0", plain="true", band="7"))
     text = re.sub("<[^>]+>", "", html(test))
     value = re.search(r"between 70 and 80 %, about (\d+) ", text)[1]
     assert int(value) == round(100 * found.events[7] / found.count[7])
@@ -203,9 +203,9 @@ def test_two_classes_are_one_finding(page, keep):
         labels=rows.labels[:, 0],
         class_names=("healthy", "Effusion"),
     )
-    test = fine(page(run=keep(test=two), show=clinic.ONE))
+    test = fine(page(run=keep(test=two), show=shared.ONE))
     assert "Too extreme for “Effusion”" in html(test)
-    assert "holds no findings" in html(fine(page(run=keep("b", test=two), show=clinic.ALL)))
+    assert "holds no findings" in html(fine(page(run=keep("b", test=two), show=shared.ALL)))
 
 
 def test_a_run_without_findings_says_what_to_do(page, keep):
@@ -213,7 +213,7 @@ def test_a_run_without_findings_says_what_to_do(page, keep):
     many = Predictions(
         Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(60, 4)), np.arange(60) % 4
     )
-    for view in (clinic.ALL, clinic.ONE):
+    for view in (shared.ALL, shared.ONE):
         test = fine(page(run=keep(view, test=many), show=view))
         assert "This run holds no findings." in html(test)
         samples = [b for b in test.button if b.key and b.key.startswith("clinic.sample.")]
@@ -245,13 +245,13 @@ def by(test: AppTest):
 def saved(monkeypatch):
     """What each run of the page offers as a file."""
     sheets = []
-    monkeypatch.setattr(clinic, "export", sheets.append)
+    monkeypatch.setattr(shared, "export", sheets.append)
     return sheets
 
 
 @pytest.mark.slow
 def test_subgroups_by_a_column_of_a_table_in_any_order(page, keep):
-    test = drop(fine(page(run=keep(), show=clinic.ONE, of="0")), described())
+    test = drop(fine(page(run=keep(), show=shared.ONE, of="0")), described())
     fine(by(test).select("View").run())
     run = films()
     here = np.arange(N) % 3 == 0
@@ -275,7 +275,7 @@ def test_subgroups_by_a_column_of_a_table_in_any_order(page, keep):
 
 
 def test_the_only_column_of_a_packed_table_is_chosen_and_its_groups_are_drawn(page, keep):
-    test = fine(page(run=keep(), show=clinic.ONE, of="0"))
+    test = fine(page(run=keep(), show=shared.ONE, of="0"))
     lines = ["film,View", *(f"{k:05}.png,{'AP' if k % 3 else 'PA'}" for k in range(N))]
     (uploader,) = test.file_uploader
     packed = gzip.compress("\n".join(lines).encode())
@@ -302,7 +302,7 @@ def test_the_only_column_of_a_packed_table_is_chosen_and_its_groups_are_drawn(pa
 def test_dates_of_the_run_are_subgroups_without_a_table(page, keep):
     run = films()
     days = [f"2024-0{1 + k % 3}-15" for k in range(N)]
-    test = fine(page(run=keep(test=replace(run, dates=Dates.of("visit", days))), show=clinic.ONE))
+    test = fine(page(run=keep(test=replace(run, dates=Dates.of("visit", days))), show=shared.ONE))
     assert "by date, or by any column" in html(test)
     (option,) = by(test).options
     assert option == "visit, by month"
@@ -315,14 +315,14 @@ def test_dates_of_the_run_are_subgroups_without_a_table(page, keep):
     test = drop(test, described())
     assert by(test).options == ["visit, by month", "View", "Age"]
     one = replace(run, dates=Dates.of("visit", ["2024-01-15"] * N))
-    test = fine(page(run=keep("of one month", test=one), show=clinic.ONE))
+    test = fine(page(run=keep("of one month", test=one), show=shared.ONE))
     assert not [box for box in test.selectbox if box.label == "Groups by"]
 
 
 @pytest.mark.slow
 def test_a_table_that_does_not_fit_is_refused_in_words(page, keep):
     run = keep(test=films(ids=False))
-    test = drop(fine(page(run=run, show=clinic.ONE, of="0")), described(N - 1))
+    test = drop(fine(page(run=run, show=shared.ONE, of="0")), described(N - 1))
     assert "LENGTH_MISMATCH" in test.error[0].value
     test = drop(test, described(shuffled=False))
     fine(by(test).select("View").run())
@@ -333,11 +333,11 @@ def test_a_table_that_does_not_fit_is_refused_in_words(page, keep):
 @pytest.mark.slow
 def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
     run = keep()
-    here = fine(page(run=run, show=clinic.ONE, of="1"))
+    here = fine(page(run=run, show=shared.ONE, of="1"))
     expected = table(here, "How far off")
-    monkeypatch.setattr(clinic, "HEAVY_CELLS", 0)
+    monkeypatch.setattr(shared, "HEAVY_CELLS", 0)
     st.cache_resource.clear()
-    test = page(run=run, show=clinic.ONE, of="1")
+    test = page(run=run, show=shared.ONE, of="1")
     assert "Analysing Mass." in html(test)
     assert test.button(key="fitting.stop")
     until(test, lambda: "How far off" in html(test))
@@ -346,9 +346,9 @@ def test_long_work_is_done_elsewhere_and_said(page, keep, monkeypatch):
 
 @pytest.mark.nightly
 def test_choices_outlast_long_work(page, keep, monkeypatch):
-    test = drop(fine(page(run=keep(), show=clinic.ONE, of="0", at="50.0", range=ENDS)), described())
+    test = drop(fine(page(run=keep(), show=shared.ONE, of="0", at="50.0", range=ENDS)), described())
     fine(by(test).select("View").run())
-    monkeypatch.setattr(clinic, "HEAVY_CELLS", 0)
+    monkeypatch.setattr(shared, "HEAVY_CELLS", 0)
     test.button(key="clinic.recalibrate").click().run()
     assert "Analysing Effusion." in html(test)
     assert test.query_params["at"] == "50"
@@ -362,19 +362,19 @@ def test_choices_outlast_long_work(page, keep, monkeypatch):
 @pytest.mark.slow
 def test_a_saved_view_holds_its_badge_and_all_its_tables(page, keep, saved):
     run = keep()
-    test = drop(fine(page(run=run, show=clinic.ONE, of="0")), described())
+    test = drop(fine(page(run=run, show=shared.ONE, of="0")), described())
     assert [name for name, _ in saved[-1].tables] == ["All numbers", "At a threshold"]
     fine(by(test).select("View").run())
     name, table_ = saved[-1].tables[-1]
     assert name == "Subgroups by View"
     assert "View; all 900 rows were found by column Image Index" in table_.rows[0][-1]
     assert saved[-1].icons is None
-    fine(page(run=run, show=clinic.ONE, of="0", plain="true"))
+    fine(page(run=run, show=shared.ONE, of="0", plain="true"))
     drawn = saved[-1].icons
     assert drawn[0].startswith("100 films like these: ")
     assert drawn[1].key[0] == "labelled at least"
     assert any("Off by" in text for text in saved[-1].paragraphs)
-    test = fine(page(run=run, show=clinic.ALL))
+    test = fine(page(run=run, show=shared.ALL))
     assert [name for name, _ in saved[-1].tables] == ["Every finding"]
     fine(test.button(key="clinic.heat").click().run())
     assert [name for name, _ in saved[-1].tables] == ["Every finding", "Temperatures"]
@@ -383,7 +383,7 @@ def test_a_saved_view_holds_its_badge_and_all_its_tables(page, keep, saved):
 
 @pytest.mark.slow
 def test_temperatures_are_fitted_when_asked(page, keep):
-    test = fine(page(run=keep(), show=clinic.ALL))
+    test = fine(page(run=keep(), show=shared.ALL))
     assert 'aria-label="Temperatures"' not in html(test)
     fine(test.button(key="clinic.heat").click().run())
     found = table(test, "Temperatures")

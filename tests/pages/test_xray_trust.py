@@ -18,7 +18,7 @@ from pages.ui.xray import pictures, trust
 from pages.ui.xray.films import FilmEntry, FilmScene
 from pages.ui.xray.models import Model
 from pages.ui.xray.pictures import PagePicture
-from pages.ui.xray.study import FilmResult, FilmStudy
+from pages.ui.xray.shared import FilmResult, FilmStudy
 from pages.ui.xray.trust import FindingCase, boxed
 
 LEFT, RIGHT = (0.0, 0.0, 0.5, 0.5), (0.5, 0.5, 1.0, 1.0)

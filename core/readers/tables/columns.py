@@ -188,7 +188,7 @@ def read_boxes_file(source: FileBytes) -> BoxList:
     """Return the boxes that a text table lists.
 
     Raises Refused BOX_COLUMNS: a column is missing. BOX_RANGE: a box that is no number, not
-    finite, empty or outside its film. TABLE_SIZE. Any other code of `core.readers.tables.columns`.
+    finite, empty or outside its film. TABLE_SIZE. Any other code of `read_columns_file`.
     """
     # NIH's list has empty columns at the end of each line; one is dropped by the reader of tables.
     text = bytes(source.data)

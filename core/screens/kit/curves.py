@@ -152,7 +152,7 @@ def area(name: str, low: tuple[Float, Float], high: tuple[Float, Float], colour:
 def whiskers(
     above: Float | Sequence[float], below: Float | Sequence[float], colour: str, width: float = 1.8
 ) -> dict[str, Any]:
-    """Return the intervals of dots: how far they reach above and below each."""
+    """Return the intervals of dots: how far they reach above and below each, at least 0."""
     return {
         "type": "data",
         "symmetric": False,

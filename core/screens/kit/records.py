@@ -123,7 +123,8 @@ class ScoreRow:
     cells: tuple[CellWords, ...]  # in the order of the heads after the first
     notes: tuple[str, ...] = ()  # quiet lines under the name
     mark: RunMark | None = None
-    # Positions of cells that hold a difference beyond chance, and of those that hold zero.
+    # strong, ties: positions of cells whose difference is beyond chance, and of those with zero
+    # in its interval
     strong: frozenset[int] = frozenset()
     ties: frozenset[int] = frozenset()
     shaded: bool = False  # the row that others are measured by
@@ -134,7 +135,7 @@ class FigureCard:
     """A figure with everything that must go with it."""
 
     key: str  # stable name, used for files and widget keys
-    # Page text over the figure.
+    # title, explanation: page text over the figure
     title: str
     explanation: str
     draw: Draw  # theme to figure
@@ -175,7 +176,7 @@ class Estimate:
     """A cell: what a file holds of it, and what a page says beside or in place of it."""
 
     value: Cell = None  # raw, fractions as fractions
-    # Its interval.
+    # low, high: its interval
     low: float | None = None
     high: float | None = None
     reason: str = ""  # why there is no value, or no interval
@@ -202,7 +203,7 @@ class TableRow:
     name: str  # what the row is of, as the page calls it
     # By key; a raw value stands for an estimate without an interval.
     cells: Mapping[str, Estimate | Cell]
-    # As of `ScoreRow`.
+    # notes, mark, shaded: as of `ScoreRow`
     notes: tuple[str, ...] = ()
     mark: RunMark | None = None
     shaded: bool = False

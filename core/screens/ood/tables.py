@@ -47,12 +47,13 @@ TINTED = "Tinted: papers' numbers for the same data, network and loss, by entrop
 class SetRow:
     """One run beside one set."""
 
-    # Its name and badge.
+    # run, mark: the run's name and badge
     run: str
     mark: RunMark
     name: SetName  # the set
     temperature: float | None  # of the run; None where none could be fitted
-    # AUROC by score; those that cannot be had are missing.
+    # as_read, after: AUROC by score, before and after the temperature; those that cannot be had
+    # are missing
     as_read: Mapping[str, Score]
     after: Mapping[str, Score]
     printed: Sequence[PublishedNumber] = ()  # the papers' numbers for a corresponding run
@@ -314,7 +315,7 @@ class ValueGrid:
     rows: Sequence[str]  # names of the corruptions, first at the top
     columns: Sequence[int]  # severities
     values: Float  # (R, C) float64; fractions; NaN where there is no such part
-    # Where colours are darkest and brightest; high is below low where small is good.
+    # low, high: where colours are darkest and brightest; high is below low where small is good
     low: float
     high: float
 

@@ -152,7 +152,8 @@ class Density:
 
     # (B + 1,) float64; ascending; the first and the last bin also hold what lies beyond them.
     edges: Float
-    # (B,) int64; rows of each set in each bin; with weights float64, how many these stand for.
+    # inside, outside: (B,) int64; rows of each set in each bin; with weights float64, how many
+    # these stand for
     inside: RowCounts
     outside: RowCounts
     names: tuple[str, str]  # what the sets are called
@@ -306,7 +307,7 @@ class AtThreshold:
     counts: ScoreTable  # the tally as a table
     line: Mapping[str, Cell]  # of the layout of the figure of densities, by path
     spot: Mapping[str, Cell | list[float]]  # of the ring on the ROC curve, by property
-    # The share of false alarms, and what a screen reader says of the threshold.
+    # written, said: the share of false alarms, and what a screen reader says of the threshold
     written: str
     said: str
 

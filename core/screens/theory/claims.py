@@ -500,7 +500,7 @@ def claims(
     worst_gamma = {k: written(float(sweep.gammas[worst[k]])) for k, sweep in sweeps.items()}
     residual = {k: float(sweep.residuals[worst[k]]) for k, sweep in sweeps.items()}
 
-    def closest(k: int, at: float) -> str:
+    def best_t(k: int, at: float) -> str:
         nearest = int(np.argmin(np.abs(sweeps[k].gammas - at)))
         return f"{sweeps[k].temperatures[nearest]:.3f}"
 
@@ -545,9 +545,9 @@ def claims(
             "Temperatures under two figures fit other gammas",
             f"{MAP_PAPER}, figure 5: T = 0.81 and 0.46 for γ = 1 and 3; figure 2: T = 0.36 for "
             "γ = 3.",
-            f"Three classes: {closest(3, 1.0)} at γ = 1 and {closest(3, 3.0)} at γ = 3; the "
-            f"printed ones fit γ = 0.5 ({closest(3, 0.5)}) and γ = 2 ({closest(3, 2.0)}). Two "
-            f"classes: {closest(2, 3.0)} at γ = 3; 0.36 is nearer to γ = 2 ({closest(2, 2.0)}).",
+            f"Three classes: {best_t(3, 1.0)} at γ = 1 and {best_t(3, 3.0)} at γ = 3; the "
+            f"printed ones fit γ = 0.5 ({best_t(3, 0.5)}) and γ = 2 ({best_t(3, 2.0)}). Two "
+            f"classes: {best_t(2, 3.0)} at γ = 3; 0.36 is nearer to γ = 2 ({best_t(2, 2.0)}).",
         ),
         Claim(
             "The tightest bound is the proved one",

@@ -426,7 +426,7 @@ def _scores(inside: SplitSource, outside: SplitSource, temperature: float) -> di
 
 
 def other_runs(run: open_runs.Run) -> list[open_runs.Run]:
-    """Draw the choice of other runs that hold parts of the same names."""
+    """Draw the choice of runs that hold parts of the same names, and return those chosen."""
     own = {*run.outside, *shifted(run)}
     candidates: dict[str, open_runs.Run] = {}
     for row in open_runs.openable(LISTED):

@@ -21,12 +21,11 @@ from pages.ui.markup import esc
 from pages.ui.xray import films as xray_films
 from pages.ui.xray import models as xray_models
 from pages.ui.xray import pictures as xray_pictures
-from pages.ui.xray import study as ask
-from pages.ui.xray import trust
+from pages.ui.xray import shared, trust
 from pages.ui.xray.films import FilmEntry
 from pages.ui.xray.models import Model
 from pages.ui.xray.pictures import SaliencySettings
-from pages.ui.xray.study import FilmResult, FilmStudy
+from pages.ui.xray.shared import FilmResult, FilmStudy
 
 TOP: Final = "top"
 LOOKING: Final = "The model is reading the film."
@@ -62,10 +61,10 @@ def draw() -> str:
         withheld = all(_withheld(model, film) for model in picked)
         with answers_place:
             for model in () if withheld else picked:
-                result = ask.look(model, film)
+                result = shared.look(model, film)
                 if result is not None:
                     results.append(result)
-                elif ask.awaits(model, film):
+                elif shared.awaits(model, film):
                     break  # one thing is asked at a time
         if results:
             study = FilmStudy(
@@ -85,14 +84,14 @@ def draw() -> str:
     if study is None:
         with top:
             widgets.eyebrow(film.title)
-            waits = any(ask.awaits(model, film) for model in picked)
+            waits = any(shared.awaits(model, film) for model in picked)
             markup.draw("headline", LOOKING if waits else NO_ANSWER)
         with st.container(width=xray_pictures.WIDTH, key="xray_left"):
             xray_pictures.film_alone(film)
         return views.NO_LABELS
     with top:
         widgets.eyebrow(study.film.title)
-        widgets.sentence(study.opening_sentence(ask.words()))
+        widgets.sentence(study.opening_sentence(shared.words()))
         frame.notices(study.film.notices)
         has_burnt_in_notice = any(
             notice.code == NoticeCode.BURNED_IN for notice in study.film.notices
@@ -134,8 +133,8 @@ def _finding(results: Sequence[FilmResult], *, alone: bool) -> int:
     scored = results[0].scored
     names = [views.spelled(name) for name in scored.findings]
     options = [TOP, *(names[k] for k in scored.order)]
-    chosen = state.choice(ask.NAME, options, TOP)
-    label_finding = ask.words().label
+    chosen = state.choice(shared.NAME, options, TOP)
+    label_finding = shared.words().label
 
     def label(option: str) -> str:
         k = scored.order[0] if option == TOP else names.index(option)
@@ -147,13 +146,13 @@ def _finding(results: Sequence[FilmResult], *, alone: bool) -> int:
         "Finding",
         options,
         format_func=label,
-        key=f"widget.{ask.NAME}",
+        key=f"widget.{shared.NAME}",
         on_change=state.pick,
-        args=(ask.NAME, TOP),
+        args=(shared.NAME, TOP),
         width=440 if state.plain() else 320,  # the longest name, and its score behind it
     )
     index = scored.order[0] if chosen == TOP else names.index(chosen)
-    st.session_state[ask.SHOWN] = names[index]
+    st.session_state[shared.SHOWN] = names[index]
     return index
 
 
@@ -174,7 +173,7 @@ def _reference(model: Model, film: FilmEntry) -> Reference | None:
     rows = open_runs.predictions(run, run.split)
     if not views.names_match(model.findings, rows.class_names):
         return None
-    reference = xray_films.reference(run, run.split, ask.source(run, rows, run.split))
+    reference = xray_films.reference(run, run.split, shared.source(run, rows, run.split))
     return reference if model.run else replace(reference, named=True)
 
 
@@ -200,7 +199,7 @@ def _findings(study: FilmStudy) -> None:
     if study.several:
         explanation = f"scores of 100, by those of {study.main.model.name}"
     widgets.title(FINDINGS_TITLE, explanation)
-    table, marks = study.findings_table(ask.words()), study.marks if study.several else ()
+    table, marks = study.findings_table(shared.words()), study.marks if study.several else ()
     widgets.scores(FINDINGS_TITLE, table.heads, table.written(), marks)
 
 
@@ -273,7 +272,7 @@ def _draw_several(study: FilmStudy, settings: SaliencySettings, picked: Sequence
         widgets.caveat("Not its kind of film", text)
     pictures = xray_pictures.draw(study, settings)
     opinions = study.opinions([picture.focus for picture in pictures])
-    title = f"{ask.words().title(study.name)}, model by model"
+    title = f"{shared.words().title(study.name)}, model by model"
     widgets.title(title)
     table = comparison.model_table(opinions, study.name, study.note)
     widgets.scores(title, table.heads, table.written())
@@ -292,7 +291,7 @@ def _draw_several(study: FilmStudy, settings: SaliencySettings, picked: Sequence
         (i for i, result in enumerate(study.results) if result.model.id == chosen.id), None
     )
     if place is None:
-        waits = ask.awaits(chosen, study.film)
+        waits = shared.awaits(chosen, study.film)
         widgets.second(
             f"{chosen.name} {'is reading the film' if waits else 'gave no answer for it'}."
         )

@@ -45,8 +45,8 @@ from pages.ui.compute import Computation, computed
 from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.markup import esc
 from pages.ui.plot import Dragged, Filled
-from pages.ui.xray import study
-from pages.ui.xray.study import AS_READ, FindingChoice
+from pages.ui.xray import shared
+from pages.ui.xray.shared import AS_READ, FindingChoice
 
 NO_FINDINGS = (
     "This run has one answer among several classes, not findings. Open a run with many labels. A "
@@ -74,12 +74,12 @@ def draw_all(run: open_runs.Run) -> None:
     split = widgets.split_of(run)
     rows = open_runs.predictions(run, split)
     if rows.task is not Task.MULTILABEL:
-        study.nothing(NO_FINDINGS)
+        shared.nothing(NO_FINDINGS)
         return
     top = st.container()
     widgets.splits(run)
-    source = study.source(run, rows, split)
-    statistics = study.all_findings(run, split).computed()
+    source = shared.source(run, rows, split)
+    statistics = shared.all_findings(run, split).computed()
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", widgets.chip(run))
@@ -109,7 +109,7 @@ def draw_all(run: open_runs.Run) -> None:
                         type="tertiary",
                         key=f"clinic.open.{diagram.index}",
                         help="Show this finding alone",
-                        on_click=study.open_finding,
+                        on_click=shared.open_finding,
                         args=(diagram.index,),
                     )
                     widgets.figure(diagram.card, titled=False)
@@ -134,7 +134,7 @@ def draw_all(run: open_runs.Run) -> None:
         widgets.caption(note)
     widgets.caption(view.caption)
     more = () if state.plain() else _temperatures(run, split, source, order(statistics))
-    study.export(
+    shared.export(
         PageView(
             eyebrow=view.eyebrow,
             banners=(BANNER, source.noise),
@@ -156,7 +156,7 @@ def _temperatures(
         "A temperature for each finding",
         "fitted on some films, reported on others, ECE before and after",
     )
-    steps = {label: study.temperature(run, split, label) for label in ranked}
+    steps = {label: shared.temperature(run, split, label) for label in ranked}
     chosen = state.choice(FITTED, ["no", "yes"], "no") == "yes"
     if not chosen and not all(step.known for step in steps.values()):
         st.button("Fit temperatures", key="clinic.heat", on_click=_fit)
@@ -167,7 +167,7 @@ def _temperatures(
         return ()
     widgets.second(temperature_summary(temperatures))
     widgets.scores("Temperatures", TEMPERATURE_HEADS, temperature_rows(source, temperatures))
-    caption = temperature_caption(source, study.fit_parts(run, split))
+    caption = temperature_caption(source, shared.fit_parts(run, split))
     table = temperature_table(source, temperatures, caption)
     widgets.save(table, "temperatures", "Temperatures, CSV")
     widgets.caption(caption)
@@ -181,7 +181,7 @@ def _fit() -> None:
 def _chosen() -> None:
     index = st.session_state.get("clinic.choose")
     if index is not None:
-        study.open_finding(int(index))
+        shared.open_finding(int(index))
 
 
 def draw_one(run: open_runs.Run) -> None:
@@ -189,21 +189,21 @@ def draw_one(run: open_runs.Run) -> None:
     split = widgets.split_of(run)
     rows = open_runs.predictions(run, split)
     if rows.task not in {Task.MULTILABEL, Task.BINARY}:
-        study.nothing(NO_FINDING)
+        shared.nothing(NO_FINDING)
         return
     top = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
         widgets.splits(run)
         index, method, smoother = _draw_choices(rows.task, rows.class_names)
-    parts = study.fit_parts(run, split) if method != AS_READ else None
-    source = study.source(run, rows, split, parts, index)
+    parts = shared.fit_parts(run, split) if method != AS_READ else None
+    source = shared.source(run, rows, split, parts, index)
     name = source.findings[index] if rows.task is Task.MULTILABEL else source.findings[0]
     choice = FindingChoice(run, split, index, method, smoother)
     statistics = _statistics(choice, one_of_many=rows.task is Task.MULTILABEL)
     if statistics is None:
         with top:
             widgets.eyebrow(f"Chest X-ray · {run.name}", widgets.chip(run))
-            widgets.sentence(finding.waiting(study.words().label(name)))
+            widgets.sentence(finding.waiting(shared.words().label(name)))
         if not state.plain():
             _range()
         _prevalence()
@@ -219,10 +219,10 @@ def _statistics(choice: FindingChoice, *, one_of_many: bool) -> OneFinding | Non
 
     Where it is one of many as read, its verdict is that of All findings: what is left among them.
     """
-    alone = study.one_finding(choice)
+    alone = shared.one_finding(choice)
     if not one_of_many or choice.recalibrated:
         return alone.computed()
-    every = study.all_findings(choice.run, choice.split)
+    every = shared.all_findings(choice.run, choice.split)
     steps: list[Computation[Any]] = [alone, every]
     computed(steps)
     one, all_findings = alone.known, every.known
@@ -239,22 +239,22 @@ def _draw_choices(task: Task, names: tuple[str, ...]) -> tuple[int, str, str]:
     index = 1
     if task is not Task.BINARY:
         options = [str(k) for k in range(len(names))]
-        index = int(state.choice(study.FINDING, options, "0"))
-        label = study.words().title
+        index = int(state.choice(shared.FINDING, options, "0"))
+        label = shared.words().title
         st.selectbox(
             "Finding",
             options,
-            key=f"widget.{study.FINDING}",
+            key=f"widget.{shared.FINDING}",
             format_func=lambda k: label(names[int(k)]),
             on_change=_pick_finding,
             width=280,
         )
     # How the scores are recalibrated: chosen once they are
-    method = state.choice(study.RECALIBRATE, list(METHODS), AS_READ)
+    method = state.choice(shared.RECALIBRATE, list(METHODS), AS_READ)
     if method != AS_READ:
         method = widgets.segments(
             "Scores",
-            study.RECALIBRATE,
+            shared.RECALIBRATE,
             list(METHODS),
             AS_READ,
             METHODS,
@@ -279,12 +279,12 @@ def _draw_choices(task: Task, names: tuple[str, ...]) -> tuple[int, str, str]:
 
 def _pick_finding() -> None:
     """Take over the finding; another one is shown as read at first."""
-    state.pick(study.FINDING, "0")
+    state.pick(shared.FINDING, "0")
     _recalibrate(AS_READ)
 
 
 def _recalibrate(method: str) -> None:
-    name = study.RECALIBRATE
+    name = shared.RECALIBRATE
     st.session_state[f"set.{name}"] = method
     if method == AS_READ:
         st.query_params.pop(name, None)
@@ -348,7 +348,7 @@ def _full(
         widgets.second(use.hosmer_words(test, statistics.extents))
     widgets.caption(view.caption)
     at = ("At a threshold", at_threshold.table.file)
-    study.export(
+    shared.export(
         PageView(
             eyebrow=view.eyebrow,
             banners=(BANNER, source.noise),
@@ -549,7 +549,7 @@ def _plain(
         widgets.figure(view.card)
         widgets.key(KEY)
     widgets.caption(view.caption)
-    study.export(
+    shared.export(
         PageView(
             eyebrow=view.eyebrow,
             banners=(BANNER, source.noise),
@@ -613,7 +613,7 @@ def subgroups(source: ClinicSource, choice: FindingChoice) -> tuple[tuple[str, T
         assert matched is not None
         values, description = matched.columns[column], matched.description
         groups = grouping([values[row] for row in choice.shown_rows()])
-    calibrations = study.subgroups(choice, groups).computed()
+    calibrations = shared.subgroups(choice, groups).computed()
     if calibrations is None:
         return ()
     table = use.group_table(source, f"{column}; {description}", calibrations)

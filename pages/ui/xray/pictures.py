@@ -22,9 +22,9 @@ from core.xray.heat import DEFAULT, METHODS
 from core.xray.picture import DrawnBox, FilmPanel, PictureSheet, Saliency, SaliencyStyle
 from pages.ui import inference, markup, state, widgets
 from pages.ui.xray import films as xray_films
-from pages.ui.xray import study as ask
+from pages.ui.xray import shared
 from pages.ui.xray.films import FilmEntry, FilmScene, offered
-from pages.ui.xray.study import FilmResult, FilmStudy
+from pages.ui.xray.shared import FilmResult, FilmStudy
 
 OPACITY: Final = 60
 WIDTH: Final = 470  # of the left column, pixels
@@ -168,7 +168,7 @@ def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
     film, name = study.film, study.name
     could = {views.spelled(finding) for finding in phantom.FINDINGS}
     if film.synthetic and views.spelled(name) in could and not _marks(film, name):
-        widgets.second(words.no_lesion(study.name, list(study.film.boxes), ask.words()))
+        widgets.second(words.no_lesion(study.name, list(study.film.boxes), shared.words()))
     beside = words.beside(
         [picture.scale for picture in pictures if picture.scene.saliency is not None]
     )
@@ -214,7 +214,7 @@ def _picture(
     if not METHODS[settings.method].at_once and not st.session_state.get(compute):
         offer = (f"Compute {METHODS[settings.method].label}", compute)
         return picture(result=result, why_not=words.slow(settings.method), offer=offer)
-    mapped = ask.look_as(result, film, settings.method, settings.layer, index)
+    mapped = shared.look_as(result, film, settings.method, settings.layer, index)
     if mapped is None:
         return picture(result=result)
     if heat.blank(mapped.maps[index]):

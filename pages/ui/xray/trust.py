@@ -24,7 +24,7 @@ from pages.ui import inference, widgets
 from pages.ui.task import BackgroundTask, Work, in_thread
 from pages.ui.xray import films as xray_films
 from pages.ui.xray.films import FilmEntry, FilmScene
-from pages.ui.xray.study import FilmResult
+from pages.ui.xray.shared import FilmResult
 
 SANITY: Final = "sanity"
 SEED: Final = 0

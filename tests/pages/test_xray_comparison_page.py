@@ -26,7 +26,7 @@ from pages.ui.xray import pictures as save
 from pages.ui.xray.films import FilmEntry, FilmScene
 from pages.ui.xray.models import Model
 from pages.ui.xray.pictures import PagePicture
-from pages.ui.xray.study import FilmResult, FilmStudy
+from pages.ui.xray.shared import FilmResult, FilmStudy
 from tests.core.screens.xray.test_xray_film import NAMES, known
 from tests.pages import seen
 from tests.pages.seen import fine, said, until
