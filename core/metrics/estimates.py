@@ -14,7 +14,7 @@ from core import defaults
 from core.arrays import Bool, Float, Int
 from core.configs import BinRule
 from core.defaults import SMOOTHER
-from core.metrics import METRICS, binning, proper, top_label
+from core.metrics import METRICS, binning, few_errors, top_label
 from core.metrics.binning import equal_mass_cuts, equal_width_cuts
 from core.metrics.classwise import AnswersOfRows, ClassCells, ClassSums, class_bins, redrawn_ece
 from core.metrics.clinical.curve import ERRORS, SMOOTHERS, ClaimCells, cell_errors, curve_errors
@@ -321,7 +321,7 @@ def effective_n_setting(ranked: SortedOutcomes, effective_n: float) -> dict[str,
 
 def row_mean(
     metric: str,
-    losses: proper.Losses,
+    losses: few_errors.Losses,
     *,
     level: float,
     draws: tuple[int, int, int],
@@ -335,7 +335,7 @@ def row_mean(
     if units(values.size, extents).count < 2:
         reason = ONE_ROW if extents.groups is None else ONE_GROUP
     else:
-        bound = proper.upper_end(losses, extents, level)
+        bound = few_errors.upper_end(losses, extents, level)
         reason = "" if np.isfinite(bound) else UNBOUNDED
     if reason:
         return Score(metric, value, None, None, level, values.size, settings, reason)
@@ -388,7 +388,7 @@ def risk(ranked: SortedOutcomes, *, level: float, n_resamples: int, seed: int) -
         return Score("aurc", value, None, None, level, ranked.n, without_interval, ONE_GROUP)
     low, high = percentile(draws, level)
     extents = SamplingDesign(ranked.groups, ranked.weights)
-    high = max(high, proper.upper_end(proper.risk_losses(ranked), extents, level))
+    high = max(high, few_errors.upper_end(few_errors.risk_losses(ranked), extents, level))
     settings: dict[str, Setting] = {
         "of": "top_label",
         "interval": FEW_ERRORS,

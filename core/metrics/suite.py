@@ -26,12 +26,13 @@ from core.metrics.estimates import (
     clinical_scores,
     curve_estimates,
 )
+from core.metrics.few_errors import brier_losses, nll_losses
 from core.metrics.group_resamples import resamples_of
 from core.metrics.grouped import summary_of, weight_summary
 from core.metrics.intervals import exact_interval
 from core.metrics.notices import extent_notices, infinite_rows, nll_reason, notices
 from core.metrics.null_test import Null, NullTest, Zone
-from core.metrics.proper import brier, brier_losses, nll, nll_losses, nll_rows
+from core.metrics.proper import brier, nll, nll_rows
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import (
     Audit,

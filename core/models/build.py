@@ -16,7 +16,7 @@ from core.models.public import (
     torchvision_model,
     torchvision_size,
 )
-from core.models.resnet import (
+from core.models.small_images import (
     SmallCnn,
     densenet121,
     densenet_small,

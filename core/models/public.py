@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from core.errors import UsageError
-from core.models.resnet import Basic, Bottleneck, Padding, projection, resnet, weighted_layers
+from core.models.small_images import Basic, Bottleneck, Padding, projection, resnet, weighted_layers
 
 # What torchvision's builders must be told beside the number of classes: to have one output in
 # training as in evaluation, and to take images of the size of their default weights.

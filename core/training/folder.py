@@ -20,10 +20,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
-import numpy as np
-import numpy.typing as npt
-from safetensors.numpy import load_file, save
-
 from core import codec
 from core.codes import RefusalCode
 from core.defaults import VERSION
@@ -38,11 +34,13 @@ from core.disk import (
     writing,
 )
 from core.errors import AuditError, LibraryError, UsageError
-from core.training.config import TrainConfig, from_json
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import torch
 
+    from core.training.config import TrainConfig
 
 Json = dict[str, Any]  # Any: plain JSON values
 
@@ -96,8 +94,10 @@ class JobFolder:
         with writing():
             replace_text(self.path / "spec.json", json.dumps(config.to_json(), indent=1))
 
-    def config(self) -> TrainConfig:
+    def config(self) -> "TrainConfig":
         """Return the config of a training; UsageError SETTING or JOB."""
+        from core.training.config import from_json
+
         return from_json(self.spec())
 
     def spec(self) -> object:
@@ -121,13 +121,16 @@ class JobFolder:
             what = f"The settings of job {self.path.name} (spec.json) are damaged"
             raise UsageError("JOB", what, remedy) from error
 
-    def record(self, epoch: Epoch, logits: npt.NDArray[np.floating] | None) -> None:
+    def record(self, epoch: Epoch, logits: "npt.NDArray[np.floating] | None") -> None:
         """Keep an epoch: its validation logits where there are any, then its line.
 
         Raises LibraryError DISK_FULL, or LIBRARY_WRITE.
         """
         with storing(f"Epoch {epoch.epoch + 1}"):
             if logits is not None:
+                import numpy as np  # arrays are a training's; a supervisor has none
+                from safetensors.numpy import save
+
                 self._validation.mkdir(exist_ok=True)
                 contiguous = np.ascontiguousarray(logits, dtype=np.float32)
                 replace_bytes(self._logits(epoch.epoch), save({"logits": contiguous}))
@@ -191,8 +194,11 @@ class JobFolder:
                 break
         return epochs
 
-    def validation(self) -> npt.NDArray[np.float32] | None:
+    def validation(self) -> "npt.NDArray[np.float32] | None":
         """Return the validation logits of all epochs, (E, N, K), or None where not kept."""
+        import numpy as np
+        from safetensors.numpy import load_file
+
         paths = [self._logits(line["epoch"]) for line in self.events()]
         if not paths or not all(path.exists() for path in paths):
             return None
@@ -239,6 +245,7 @@ class JobFolder:
 
 def environment(device: "torch.device", n_devices: int | None = None) -> Json:
     """Return what a run is made with; trainings say on how many devices Fabric spreads them."""
+    import numpy as np
     import torch
 
     cuda, trained = device.type == "cuda", n_devices is not None

@@ -5,15 +5,15 @@ import pytest
 from scipy.stats import chi2
 
 from core.configs import AuditConfig
-from core.metrics.proper import (
+from core.metrics.few_errors import (
     Losses,
     Unseen,
     brier_losses,
     nll_losses,
-    nll_rows,
     risk_losses,
     upper_end,
 )
+from core.metrics.proper import nll_rows
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import aurc, error_weights, risk_coverage
 from core.metrics.suite import audit

@@ -133,7 +133,7 @@ def test_small_cnn_answers_a_row_alike_in_any_batch(torch, made, training):
 
 @pytest.mark.parametrize("size", [(2, 2), (3, 3), (8, 8), (5, 4), (2, 7)])
 def test_quarters_are_adaptive_average_pooling(torch, size):
-    from core.models.resnet import quarters
+    from core.models.small_images import quarters
 
     maps = images(torch, 2, 3, size)
     wanted = torch.nn.functional.adaptive_avg_pool2d(maps, 2)

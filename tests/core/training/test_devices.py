@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from core.errors import UsageError
 from core.inference.job import connect as evaluation_connect
-from core.models.resnet import SmallCnn
+from core.models.small_images import SmallCnn
 from core.training import loop, ranks
 from core.training.__main__ import _train
 from core.training.config import from_json

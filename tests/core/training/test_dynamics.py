@@ -12,7 +12,7 @@ from core.histories import COLUMNS, History
 from core.library.history import from_events
 from core.losses.bins import GammaUpdate, ValidationBins
 from core.losses.catalogue import LOSSES
-from core.models.resnet import SmallCnn
+from core.models.small_images import SmallCnn
 from core.predictions import Outcomes
 from core.screens.gamma.figures import HistoryGrid
 from core.screens.gamma.words import follows, learned

@@ -10,7 +10,7 @@ from torch import nn
 
 from core.datasets.load import load
 from core.errors import LibraryError, Refused, UsageError
-from core.models.resnet import SmallCnn
+from core.models.small_images import SmallCnn
 from core.training import checkpoint
 from core.training import parts as parts_module
 from core.training.config import from_json
