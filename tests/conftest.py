@@ -58,10 +58,18 @@ class FilesAndBrowser(LoadScopeScheduling):
 def unsealed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read files in this process: to start a sealed one takes longer than most tests do.
 
-    Its walls have tests of their own in tests/core/readers, and commands that tests start in a
-    shell read through it.
+    Its walls have tests of their own in tests/core/readers. Every verb reads through it at least
+    once: in a test that is `sealed`, or as a command in a shell.
     """
     from core.readers.sandbox import read
     from tests.reading import read_here
 
     monkeypatch.setattr(read, "run", read_here)
+
+
+@pytest.fixture
+def sealed(unsealed: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read files in a sealed process after all, among tests that do not."""
+    from core.readers.sandbox import child_process, read
+
+    monkeypatch.setattr(read, "run", child_process.run)

@@ -1,5 +1,6 @@
 """Reading a file in the test's own process, as the sealed child does and without its walls."""
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -12,11 +13,16 @@ from core.readers.formats.contents import FileBytes
 from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox.child_process import OpenFile
 from core.readers.sandbox.readers import READERS
-from core.readers.sandbox.wire import NOTHING, Exchange, write_refusal
+from core.readers.sandbox.wire import NOTHING, RESULT, Exchange, write_refusal
 
 
-def read_here(job: Mapping[str, Any], _: Iterable[OpenFile], __: float, ___: Event | None) -> None:
+def read_here(
+    job: Mapping[str, Any], _: Iterable[OpenFile], __: float, cancel: Event | None
+) -> None:
     """Leave the result or the refusal where a child would, in place of `child_process.run`."""
+    if cancel is not None and cancel.is_set():
+        raise Refused("CANCELLED", "Reading was cancelled", "start it again when you like")
+    job = json.loads(json.dumps(job))  # as it crosses to the child
     folder, reader = Path(job["folder"]), READERS[job["reader"]]
     with ExitStack() as stack:
         sources = {}
@@ -28,3 +34,4 @@ def read_here(job: Mapping[str, Any], _: Iterable[OpenFile], __: float, ___: Eve
             reader.write(Exchange(folder, sources if job["in_place"] else NOTHING), content)
         except Refused as refusal:
             write_refusal(folder, refusal)
+    assert (folder / RESULT).is_file()

@@ -156,6 +156,7 @@ def test_reporting_the_rows_that_were_fitted_on_is_warned_of(one_part, capsys):
     ["histogram", *NIGHTLY],
 )
 @pytest.mark.slow
+@pytest.mark.usefixtures("sealed")
 def test_saved_calibrator_gives_the_same_numbers_when_applied(two_parts, tmp_path, capsys, method):
     found = call(
         capsys, "calibrate", two_parts, "--methods", method, "--save", tmp_path / "s", "--json", "-"

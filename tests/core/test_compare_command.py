@@ -33,6 +33,7 @@ def read(capsys, *arguments):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.usefixtures("sealed")
 def test_differences_are_the_files_scores_minus_the_firsts(file, capsys):
     found = read(capsys, file("a.npz", 1.0), file("b.npz", 3.0), file("c.npz", 1.0))
     assert (found["metric"], found["same_labels"], found["reason"]) == ("ece", True, "")

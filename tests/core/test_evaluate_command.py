@@ -66,6 +66,7 @@ def refused(here, candor):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("sealed")
 def test_a_checkpoint_becomes_a_run_and_json_says_how_it_was_loaded(here, candor):
     code, report = candor(
         str(here / "net.pth"), "--group", "state_dict", "--data", "digits",

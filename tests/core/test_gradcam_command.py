@@ -50,6 +50,7 @@ def said(capsys, *arguments):
     return code, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.usefixtures("sealed")
 def test_maps_lie_on_the_film_with_their_scores(files, capsys, network):
     (checkpoint, film), out = files
     names = ("--names", ",".join(phantom.FINDINGS))

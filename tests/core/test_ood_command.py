@@ -54,6 +54,7 @@ def read(capsys, folder, *arguments):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.usefixtures("sealed")
 def test_json_holds_every_set_with_its_positive_class(files, capsys):
     found = read(capsys, files, "--out", f"svhn={files / 'svhn.npy'}", f"near={files / 'near.npz'}")
     assert (found["score"], found["positive"], found["split"]) == ("entropy", "ood", "test")

@@ -28,7 +28,7 @@ from tests.e2e.first_screen import (
     controls_in_sight,
     words_in_sight,
 )
-from tests.e2e.test_audit import DROPPED, audit, drawn, drop
+from tests.e2e.test_audit import audit, drawn, drop
 from tests.e2e.test_compare import figures_are_as_wide_as_the_table
 from tests.e2e.test_posthoc import ends_within_two_screens
 
@@ -283,9 +283,8 @@ def test_a_link_to_a_page_asks_for_nothing_that_is_not_there(visit, server):
 
 def test_torch_is_not_in_the_server_after_all_pages(visit, server, tmp_path):
     page = visit("/")
-    if DROPPED not in server.visited:
-        drop(page, files.npz_logits(tmp_path))
-        audit(page)
+    drop(page, files.npz_logits(tmp_path))
+    audit(page)
     for path in ONE_EACH.values():
         if path not in server.visited:
             go(page, server.url + path)

@@ -12,8 +12,10 @@ from streamlit.runtime.scriptrunner import RerunData, RerunException
 
 from core import arrays
 from core.library import SAMPLES, Library, RunSource
+from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from pages.ui import audits, caching, open_runs, session, task
+from tests.core.library.builders import answers
 from tests.pages.seen import fine, html, opened, said, until
 
 N, K = 400, 3
@@ -58,6 +60,18 @@ def test_what_was_computed_of_a_run_goes_with_the_last_session(keep):
     assert step.known
     caching.release()
     assert step.known is None
+
+
+def test_the_page_prints_the_intervals_of_the_audit_that_commands_make(keep):
+    scores, printed = audit(answers()).main.metrics, html(fine(page(keep(answers()))))
+    for key, times, digits in (
+        ("ece", 100, 1),
+        ("accuracy", 100, 1),
+        ("nll", 1, 2),
+        ("brier", 1, 2),
+    ):
+        low, high = (f"{times * end:.{digits}f}" for end in (scores[key].low, scores[key].high))
+        assert f">{low} to {high}<" in printed, key
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,14 @@ def test_who_holds_the_secret_finds_the_drafts_and_nobody_else():
         assert theirs.secret != other  # nobody chooses a secret
 
 
+def test_a_session_sees_the_drafts_of_its_own_browser_alone(monkeypatch):
+    mine, theirs = drafted(session.entered("")), session.entered("")
+    monkeypatch.setattr(session, "room", lambda: theirs)
+    assert not session.drafts()
+    monkeypatch.setattr(session, "room", lambda: mine)
+    assert list(session.drafts()) == ["draft-1"]
+
+
 @pytest.fixture
 def waiting(monkeypatch):
     """Return what timers do at their end, which the test chooses."""

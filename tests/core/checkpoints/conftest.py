@@ -15,7 +15,7 @@ def torch() -> ModuleType:
 
 
 @pytest.fixture
-def unsealed(torch, tmp_path):
+def parsed(torch, tmp_path):
     """Reads what torch.save writes of a value as the sealed process does, without the process.
 
     Returns the file's description and its folder of safetensors.

@@ -37,20 +37,20 @@ def convert(capsys, monkeypatch, tmp_path):
     return run
 
 
-def check(path, unsealed, net, same):
+def check(path, parsed, net, same):
     from core.checkpoints.match import load
 
-    file, into = unsealed(path.read_bytes(), path.name)
+    file, into = parsed(path.read_bytes(), path.name)
     (group,) = file.groups
     loaded = load(into / group.file, f"torchvision:{NAME}", **WANTED)
     same(loaded, net, size=(64, 64))
 
 
 @pytest.mark.slow  # a process that imports torch
-def test_a_whole_pickled_network_as_users_run_it(torch, net, unsealed, same, tmp_path):
+def test_a_whole_pickled_network_as_users_run_it(torch, net, parsed, same, tmp_path):
     torch.save(net, tmp_path / "whole.pt")
     with pytest.raises(Refused, match="PICKLE_GLOBAL"):
-        unsealed((tmp_path / "whole.pt").read_bytes())
+        parsed((tmp_path / "whole.pt").read_bytes())
     done = subprocess.run(
         [sys.executable, SCRIPT, "whole.pt"],
         cwd=tmp_path,
@@ -60,46 +60,46 @@ def test_a_whole_pickled_network_as_users_run_it(torch, net, unsealed, same, tmp
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "tensors of the file written to whole.pt.safetensors" in done.stdout
-    check(tmp_path / "whole.pt.safetensors", unsealed, net, same)
+    check(tmp_path / "whole.pt.safetensors", parsed, net, same)
 
 
-def test_a_network_among_other_things(torch, net, convert, unsealed, same, tmp_path):
+def test_a_network_among_other_things(torch, net, convert, parsed, same, tmp_path):
     """As reproduce-chexnet saves: the network itself, around it DataParallel, and a best loss."""
     value = {"model": torch.nn.DataParallel(net), "best_loss": 0.1, "rng": torch.get_rng_state()}
     torch.save(value, tmp_path / "checkpoint")
     code, _, errors = convert("checkpoint", "--out", "weights.safetensors")
     assert (code, errors) == (0, "")
-    check(tmp_path / "weights.safetensors", unsealed, net, same)
+    check(tmp_path / "weights.safetensors", parsed, net, same)
 
 
 @pytest.mark.filterwarnings("ignore:.* is deprecated:FutureWarning")
-def test_a_torchscript_program(torch, net, convert, unsealed, same, tmp_path):
+def test_a_torchscript_program(torch, net, convert, parsed, same, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that torch.jit is deprecated
         torch.jit.save(torch.jit.trace(net, torch.zeros(1, 3, 64, 64)), tmp_path / "net.pt")
     with pytest.raises(Refused, match="TORCHSCRIPT"):
-        unsealed((tmp_path / "net.pt").read_bytes())
+        parsed((tmp_path / "net.pt").read_bytes())
     assert convert("net.pt")[0] == 0
-    check(tmp_path / "net.pt.safetensors", unsealed, net, same)
+    check(tmp_path / "net.pt.safetensors", parsed, net, same)
 
 
-def test_of_several_states_one_is_chosen_by_its_key(torch, net, convert, unsealed, same, tmp_path):
+def test_of_several_states_one_is_chosen_by_its_key(torch, net, convert, parsed, same, tmp_path):
     other = torch.nn.Linear(2, 3)
     torch.save({"teacher": other, "student": {"net": net}}, tmp_path / "two.pt")
     code, output, errors = convert("two.pt")
     assert (code, output) == (2, "")
     assert "--key: 'teacher', 'student.net'" in errors
     assert convert("two.pt", "--key", "student.net")[0] == 0
-    check(tmp_path / "two.pt.safetensors", unsealed, net, same)
+    check(tmp_path / "two.pt.safetensors", parsed, net, same)
 
 
-def test_a_dict_that_holds_itself_is_converted(torch, net, convert, unsealed, same, tmp_path):
+def test_a_dict_that_holds_itself_is_converted(torch, net, convert, parsed, same, tmp_path):
     value = {"model": net.state_dict()}
     value["all"] = value
     torch.save(value, tmp_path / "round.pt")
     code, _, errors = convert("round.pt")
     assert (code, errors) == (0, "")
-    check(tmp_path / "round.pt.safetensors", unsealed, net, same)
+    check(tmp_path / "round.pt.safetensors", parsed, net, same)
 
 
 @pytest.mark.parametrize("out", [(), ("--out", "net.pt.safetensors"), ("--out", "net.pt")])

@@ -19,13 +19,13 @@ def shuffle(torch, filled):
 
 
 @pytest.fixture
-def through(torch, unsealed, same):
+def through(torch, parsed, same):
     """Takes a saved value all the way; returns the file, the match and the first candidate."""
     from core.checkpoints.guess import guess
     from core.checkpoints.match import load, match
 
     def take(value, wanted, model, *, name="net.pt", key=None, sides=(64, 64), fits=True):
-        file, into = unsealed(value, name)
+        file, into = parsed(value, name)
         group = file.groups[0] if key is None else file.group(key)
         first = guess(file, group)[0]
         assert (first.model, first.fits) == (model, fits)
@@ -162,10 +162,10 @@ def test_tensors_that_are_no_weights_are_left_out_and_listed(torch, through, shu
         ("normalize.mean", (3,)),
     ],
 )
-def test_what_may_change_answers_is_never_left_out(torch, shuffle, unsealed, name, shape):
+def test_what_may_change_answers_is_never_left_out(torch, shuffle, parsed, name, shape):
     from core.checkpoints.match import match
 
-    file, _ = unsealed(shuffle.state_dict() | {name: torch.ones(shape)})
+    file, _ = parsed(shuffle.state_dict() | {name: torch.ones(shape)})
     found = match(file.groups[0].tensors, SHUFFLE, n_outputs=6, channels=3, size=SHUFFLE_SIZE)
     assert found.unexpected == (name,)
 
@@ -179,8 +179,8 @@ def test_a_temperature_beside_a_network_is_read_as_the_files_own(torch, through,
 
 
 @pytest.mark.parametrize("number", [0.0, -1.0, float("nan"), 1e9])
-def test_no_temperature_is_read_off_what_can_be_none(torch, shuffle, unsealed, number):
-    file, _ = unsealed(shuffle.state_dict() | {"temperature": torch.tensor([number])})
+def test_no_temperature_is_read_off_what_can_be_none(torch, shuffle, parsed, number):
+    file, _ = parsed(shuffle.state_dict() | {"temperature": torch.tensor([number])})
     assert file.groups[0].temperature is None
 
 

@@ -42,20 +42,20 @@ def by_hand(pixels):
 
 
 @pytest.fixture
-def network(torch, unsealed):
+def network(torch, parsed):
     """Makes the network of a model's bytes, as an evaluation does."""
     from core.inference.onnx_network import OnnxNetwork
 
     def make(data, **settings):
-        file, folder = unsealed(data, "net.onnx")
+        file, folder = parsed(data, "net.onnx")
         plain = {"layout": "nchw", "outputs": "logits", "many": False} | settings
         return OnnxNetwork(folder / file.groups[0].file, 10, **plain)
 
     return make
 
 
-def test_the_graph_says_size_layout_and_outputs(unsealed):
-    file = unsealed(model(LINEAR, WEIGHTS), "net.onnx")[0]
+def test_the_graph_says_size_layout_and_outputs(parsed):
+    file = parsed(model(LINEAR, WEIGHTS), "net.onnx")[0]
     assert file.format == "onnx"
     assert file.hints == {
         "input_type": "float32", "layout": "nchw", "channels": 3, "height": 8, "width": 8,
@@ -77,8 +77,8 @@ def test_the_graph_says_size_layout_and_outputs(unsealed):
         (("n", 3, 8, 3), {}),  # either
     ],
 )
-def test_layouts_are_told_by_channels(unsealed, shape, hints):
-    file = unsealed(model(LINEAR, WEIGHTS, shape=shape), "net.onnx")[0]
+def test_layouts_are_told_by_channels(parsed, shape, hints):
+    file = parsed(model(LINEAR, WEIGHTS, shape=shape), "net.onnx")[0]
     of_shape = {"layout", "channels", "height", "width", "input_size"}
     assert {key: value for key, value in file.hints.items() if key in of_shape} == hints
 
@@ -88,8 +88,8 @@ def test_layouts_are_told_by_channels(unsealed, shape, hints):
     [("Softmax", "probabilities"), ("Sigmoid", "probabilities"), ("LogSoftmax", "logits"),
      ("Relu", None)],
 )  # fmt: skip
-def test_the_last_operator_says_what_comes_out(unsealed, operator, gives):
-    file = unsealed(model(softmaxed(operator), WEIGHTS), "net.onnx")[0]
+def test_the_last_operator_says_what_comes_out(parsed, operator, gives):
+    file = parsed(model(softmaxed(operator), WEIGHTS), "net.onnx")[0]
     assert file.hints.get("gives") == gives
 
 
@@ -177,8 +177,8 @@ sys.stdin.read()
 """
 
 
-def test_a_plain_users_model_is_outside_the_network_and_without_torch(unsealed):
-    file, folder = unsealed(model(LINEAR, WEIGHTS), "net.onnx")
+def test_a_plain_users_model_is_outside_the_network_and_without_torch(parsed):
+    file, folder = parsed(model(LINEAR, WEIGHTS), "net.onnx")
     weights = folder / file.groups[0].file
     with plain_user.start("-c", HOLD, str(weights.resolve())) as process:
         pid = process.stdout.readline().strip()
@@ -242,20 +242,20 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_is_refused_says_why_and_what_to_do(unsealed, kind):
+def test_what_is_refused_says_why_and_what_to_do(parsed, kind):
     data, why = REFUSED[kind]
     with pytest.raises(Refused, match=why) as caught:
-        unsealed(data, "net.onnx")
+        parsed(data, "net.onnx")
     assert caught.value.code in {"FORMAT_UNKNOWN", "MODEL_INPUT", "MODEL_OUTPUT"}
     assert caught.value.remedy
 
 
 def test_without_onnxruntime_the_line_that_installs_it_and_the_script_are_named(
-    unsealed, monkeypatch
+    parsed, monkeypatch
 ):
     monkeypatch.setattr(onnx_file, "INSTALLED", False)
     with pytest.raises(Refused, match="is not installed") as caught:
-        unsealed(model(LINEAR, WEIGHTS), "net.onnx")
+        parsed(model(LINEAR, WEIGHTS), "net.onnx")
     assert "pip install onnxruntime" in caught.value.remedy
     assert "predict_to_file.py" in caught.value.remedy
 
@@ -321,11 +321,11 @@ def test_functions_of_the_file_itself_are_no_custom_operators(torch, network):
     np.testing.assert_allclose(found, 2 * by_hand(images(3)), rtol=1e-4, atol=1e-4)
 
 
-def test_operators_that_the_runtime_does_not_know_are_refused_before_a_job(unsealed):
+def test_operators_that_the_runtime_does_not_know_are_refused_before_a_job(parsed):
     from core.inference.onnx_network import onnx_match
 
     unknown = node("Noth\x1b[31ming", ["flat"], "out")
-    file, folder = unsealed(model([FLAT, unknown], []), "net.onnx")
+    file, folder = parsed(model([FLAT, unknown], []), "net.onnx")
     with pytest.raises(Refused, match="ONNX Runtime does not run this model") as caught:
         onnx_match(folder / file.groups[0].file, 10)
     assert "Noth?[31ming" in caught.value.what

@@ -35,11 +35,11 @@ def test_the_script_writes_predictions_that_are_read(torch, tmp_path, monkeypatc
     np.testing.assert_array_equal(loaded.splits["test"].labels, labels)
 
 
-def test_a_program_of_torch_export_is_named_and_not_loaded(torch, unsealed, tmp_path):
+def test_a_program_of_torch_export_is_named_and_not_loaded(torch, parsed, tmp_path):
     program = torch.export.export(torch.nn.Linear(5, 3), (torch.zeros(2, 5),))
     torch.export.save(program, tmp_path / "net.pt2")
     with pytest.raises(Refused, match=r"a program of torch\.export") as caught:
-        unsealed((tmp_path / "net.pt2").read_bytes(), "net.pt2")
+        parsed((tmp_path / "net.pt2").read_bytes(), "net.pt2")
     assert caught.value.code == "FORMAT_UNKNOWN"
     assert "predict_to_file.py" in caught.value.remedy
     assert "torch.onnx.export" in caught.value.remedy
