@@ -556,9 +556,15 @@ class TrainConfig:
         (`sync_batch_norm`), or for texts, whose networks have none; else each normalises by its
         own rows.
         """
+        # What a form keeps of another optimiser or schedule decides nothing.
+        optimizer, schedule = self.optimizer, self.schedule
+        if optimizer.name != "adagrad":
+            optimizer = replace(optimizer, vectors_lr=None)
+        if schedule.name != "linear":
+            schedule = replace(schedule, warmup=0.0)
         return replace(
-            self._without_leftovers(), name="", data_root=None, device="auto", preset=None,
-            devices=1 if self.sync_batch_norm or self.of_texts else self.devices,
+            self, optimizer=optimizer, schedule=schedule, name="", data_root=None, device="auto",
+            devices=1 if self.sync_batch_norm or self.of_texts else self.devices, preset=None,
             sync_batch_norm=False, deterministic=False, compile="auto", test_curves=False,
             checkpoint_every=1, changed_files=False,
         )  # fmt: skip
@@ -566,8 +572,7 @@ class TrainConfig:
     @property
     def digest(self) -> str:
         """Digest of all that decides the numbers; a name or a folder does not."""
-        values = self._without_leftovers().to_json()
-        decides = {key: value for key, value in values.items() if key not in NOT_DECIDING}
+        decides = {key: v for key, v in self.to_json().items() if key not in NOT_DECIDING}
         decides = _without(decides, LATER | {"text": codec.to_json(TextConfig())})
         for section, later in (
             ("optimizer", LATER_OPTIMIZER),
@@ -576,16 +581,11 @@ class TrainConfig:
         ):
             if section in decides:
                 decides[section] = _without(decides[section], later)
+        if self.optimizer.name != "adagrad":  # as in `canonical`
+            decides["optimizer"].pop("vectors_lr", None)
+        if self.schedule.name != "linear":
+            decides["schedule"].pop("warmup", None)
         return digest(repr(sorted(decides.items())))
-
-    def _without_leftovers(self) -> "TrainConfig":
-        """Return the config without what a form keeps of another optimiser or schedule."""
-        optimizer, schedule = self.optimizer, self.schedule
-        if optimizer.name != "adagrad":
-            optimizer = replace(optimizer, vectors_lr=None)
-        if schedule.name != "linear":
-            schedule = replace(schedule, warmup=0.0)
-        return replace(self, optimizer=optimizer, schedule=schedule)
 
 
 def _without(values: JsonObject, defaults: JsonObject) -> JsonObject:

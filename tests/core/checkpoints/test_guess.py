@@ -49,7 +49,7 @@ def models_of(tensors, hints=None, name="x.pt"):
 
 
 def test_guessing_loads_without_torch():
-    code = "import sys, core.checkpoints.guess; print({'torch', 'numpy'} & {*sys.modules})"
+    code = "import sys, core.checkpoints.guess; print({'torch', 'timm'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 
