@@ -41,7 +41,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/metrics": Size(9_960, 31, 65),
     "core/models": Size(1_680, 8, 6),
     "core/ood": Size(1_020, 4, 5),
-    "core/readers": Size(16_060, 55, 150),
+    "core/readers": Size(15_980, 45, 150),
     "core/reports": Size(3_100, 11, 22),
     "core/screens": Size(18_370, 57, 98),
     "core/studies": Size(3_190, 13, 11),

@@ -227,7 +227,7 @@ def voted(  # Any: imported late
 
     from core.arrays import digest
     from core.errors import about
-    from core.readers.predictions.parts import listed
+    from core.readers.predictions.names import listed
     from core.readers.sandbox import read as sandbox
     from core.readers.tables.votes import attach_votes
 

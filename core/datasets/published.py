@@ -35,7 +35,7 @@ from core.datasets.splits import held_out
 from core.datasets.stream import StreamedSplit
 from core.errors import Notice, Refused, about
 from core.library import home
-from core.readers.pickles import pickled
+from core.readers.formats import numpy_file
 
 CifarClass = Any  # of torchvision, which has no types
 FORMS: Final = ", its binary form, Parquet files, or pictures in train/CLASS and test/CLASS"
@@ -213,12 +213,12 @@ def _pickles(kind: CifarClass, folder: Path) -> Plain:
         with about(file):
             if (folder / file).stat().st_size > MOST_BYTES:
                 raise _unlike(file, f"has more than {MOST_BYTES // 2**20} MiB")
-            held, _ = pickled.load(memoryview((folder / file).read_bytes()))
+            held, _ = numpy_file.load(memoryview((folder / file).read_bytes()))
             if isinstance(held, dict):  # saved anew by Python 3 its keys may be bytes
                 held = {_text(key): value for key, value in held.items()}
             if not isinstance(held, dict) or not held.keys() >= {*keys}:
                 raise _unlike(file, f"holds no {' and '.join(keys)}")
-            return [pickled.settle(held[key]) for key in keys]
+            return [numpy_file.settle(held[key]) for key in keys]
 
     key = kind.meta["key"].replace("label_names", "labels")
     pixels, labels = [], list[int]()

@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from core.readers.formats.contents import FileBytes
 from core.readers.sandbox.limits import drop_privileges, limit_resources, open_no_more
-from core.readers.weights.named_tensors import open_safetensors
-from core.readers.weights.onnx_file import MODEL
+from core.readers.weights.named_tensors import MODEL, open_safetensors
 
 CPU_S: Final = 10**7  # who waits for a batch ends what hangs
 MAX_TEXT: Final = 200

@@ -26,7 +26,7 @@ from core.disk import PART
 from core.errors import LibraryError
 from core.library.manifest import Manifest
 from core.predictions import Dates, Predictions, Task
-from core.readers.predictions.parts import (
+from core.readers.predictions.names import (
     DATE_NAME,
     GROUP_NAME,
     MEMBERS_NAME,

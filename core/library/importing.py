@@ -10,7 +10,7 @@ from core.metrics.records import Audit
 from core.metrics.suite import audit
 from core.progress import stage
 from core.readers.predictions.result import ReadResult
-from core.readers.tables.history_file import HistoryFile
+from core.readers.tables.strict_tables import HistoryFile
 
 
 def keep_result(

@@ -28,8 +28,7 @@ from core.metrics.suite import audit
 from core.models.catalogue import ONNX, OURS
 from core.predictions import Predictions, Task
 from core.published import PAPERS, compared, networks_of, published
-from core.readers.weights.named_tensors import WeightGroup, WeightsFile
-from core.readers.weights.onnx_file import MODEL
+from core.readers.weights.named_tensors import MODEL, WeightGroup, WeightsFile
 from core.screens.kit.numbers import (
     MISSING,
     about,

@@ -24,7 +24,7 @@ from pages.ui.markup import esc
 from pages.ui.visitor import open_library
 
 if TYPE_CHECKING:
-    from core.readers.tables.history_file import HistoryFile
+    from core.readers.tables.strict_tables import HistoryFile
 
 
 FIRST_WAIT_S: Final = 1.5  # most files are read within this time: no flicker of a progress line

@@ -3,7 +3,7 @@
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import BinaryIO
 
@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from core.arrays import FileMap, address_of, empty, row_chunks
 from core.errors import Notice, Refused
+from core.predictions import Dates, Groups, Members, ScoreKind, Votes, Weights
+from core.readers.predictions.result import Question
 
 # Any dtype: text is an object array of str that a reader of ours made, never one that was loaded.
 Entry = npt.NDArray[np.generic]
@@ -128,6 +130,72 @@ class Contents:
         for name, entry in self.entries.items():
             state.update(f"{len(name)}:{name}|{entry.dtype.kind}|{entry.ndim};".encode())
         return state.hexdigest()
+
+
+DEFAULT_SPLIT = "test"  # a lone part is what results are reported on
+OF_ROWS = ("groups", "weights", "votes", "dates", "members")  # what each row may have besides
+
+
+@dataclass(frozen=True)
+class SplitArrays:
+    """One split before its numbers are judged."""
+
+    split: str  # train, val or test
+    # scores, labels: as they lie in the file; labels are None where a second file must bring them
+    scores: Entry
+    # scores_name, labels_name: keys or columns, for messages
+    scores_name: str
+    contents: Contents  # where they come from, for row names, printed digits and coarse dtypes
+    labels: Entry | None = None
+    labels_name: str = ""
+    kind: ScoreKind | None = None  # what a key or header says the scores are
+    predicted: Entry | None = None  # the stated answers of a top-label file
+    ids: Entry | None = None  # names of the rows, text
+    class_names: tuple[str, ...] = ()  # names of the columns; empty when there are none
+    # Of a single column of scores: the word in its name that may say which class it states
+    stated: str = ""
+    # What was assumed about columns, keys and rows, and must be borne out by the answers
+    guesses: tuple[Question, ...] = ()
+    rows: Entry | None = None  # rows of the file, when a split column picked some
+    label_rows: Entry | None = None  # rows of the label file, when they come in another order
+    groups: Groups | None = None
+    weights: Weights | None = None
+    votes: Votes | None = None
+    dates: Dates | None = None
+    members: Members | None = None
+
+    def row(self, index: int) -> str:
+        """Return how a message names a row of this part."""
+        return self.contents.row(index if self.rows is None else int(self.rows[index]))
+
+    def take(self, split: str, rows: Entry) -> "SplitArrays":
+        """Return the rows of one split."""
+
+        def cut(array: Entry | None) -> Entry | None:
+            return None if array is None else array[rows]
+
+        of_rows = {key: getattr(self, key) for key in OF_ROWS}
+        kept = {k: replace(c, of_row=c.of_row[rows]) for k, c in of_rows.items() if c is not None}
+        return replace(
+            self,
+            split=split,
+            scores=self.scores[rows],
+            labels=cut(self.labels),
+            predicted=cut(self.predicted),
+            ids=cut(self.ids),
+            rows=rows if self.rows is None else self.rows[rows],
+            label_rows=cut(self.label_rows),
+            **kept,
+        )
+
+
+@dataclass(frozen=True)
+class FileLayout:
+    """The parts of a file, the roles of its entries, and what had to be guessed."""
+
+    parts: tuple[SplitArrays, ...]
+    roles: dict[str, str]
+    notices: tuple[Notice, ...] = ()
 
 
 def text_array(values: list[str]) -> Entry:

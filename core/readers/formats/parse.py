@@ -12,15 +12,12 @@ from core import defaults
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
-from core.readers.formats.arrow import parquet_batches, read_arrow, read_parquet
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, text_array
-from core.readers.formats.csv_file import read_csv
+from core.readers.formats.csv_file import parquet_batches, read_arrow, read_csv, read_parquet
 from core.readers.formats.json_file import contents_of_json, parsed, read_json
-from core.readers.formats.numpy_file import array_of, read_npy
+from core.readers.formats.numpy_file import array_of, load, read_npy, read_pickle, settle
 from core.readers.formats.sniff import FileFormat, model_refusal, packed_model, sniff
-from core.readers.formats.tree import contents_of, rows_by_name
-from core.readers.pickles.pickled import load, read_pickle, settle
-from core.readers.pickles.torch_file import (
+from core.readers.formats.torch_file import (
     PARAMETERS,
     is_legacy,
     is_torch,
@@ -30,7 +27,8 @@ from core.readers.pickles.torch_file import (
     read_torch,
     weights_refusal,
 )
-from core.readers.predictions.parts import counted, listed
+from core.readers.formats.tree import contents_of, rows_by_name
+from core.readers.predictions.names import counted, listed
 from core.readers.predictions.result import ReadChoice, undecided
 from core.readers.weights.named_tensors import read_safetensors
 

@@ -10,7 +10,7 @@ import numpy as np
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.contents import Contents, Entry, is_text, text_array
-from core.readers.predictions.parts import Role, listed, name_entry, words_of
+from core.readers.predictions.names import Role, listed, name_entry, words_of
 
 SAMPLE_BYTES = 65_536
 SAMPLE_LINES = 25

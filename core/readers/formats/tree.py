@@ -21,13 +21,13 @@ from core.readers.formats.contents import (
     native,
     text_array,
 )
-from core.readers.predictions.names import counts_up
-from core.readers.predictions.parts import (
+from core.readers.predictions.names import (
     CLASS_WORDS,
     METRICS,
     SPLITS,
     Role,
     counted,
+    counts_up,
     listed,
     name_entry,
     without_unread,

@@ -7,31 +7,40 @@ import numpy as np
 from core.codes import NoticeCode
 from core.errors import Notice
 from core.predictions import ScoreKind
-from core.readers.formats.contents import Contents, Entry, id_text, is_binary, is_text
-from core.readers.predictions.groups import chosen_roles
-from core.readers.predictions.names import is_summary, logits_of_two, same_softmax, stated_word
-from core.readers.predictions.parts import (
+from core.readers.formats.contents import (
     DEFAULT_SPLIT,
-    MARGINS,
+    Contents,
+    Entry,
     FileLayout,
-    NamedEntry,
-    Role,
     SplitArrays,
-    ambiguous,
-    correctness,
-    label_like,
-    listed,
-    name_entry,
-    words_of,
+    id_text,
+    is_binary,
+    is_text,
 )
-from core.readers.predictions.result import Question, ReadChoice, ReadOptions, undecided
-from core.readers.predictions.stated_confidence import (
+from core.readers.predictions.companions import chosen_roles
+from core.readers.predictions.labels import (
     check_agreement,
     is_unit_list,
     judged_part,
     kind_beside_answer,
     margin_question,
 )
+from core.readers.predictions.names import (
+    MARGINS,
+    NamedEntry,
+    Role,
+    ambiguous,
+    correctness,
+    is_summary,
+    label_like,
+    listed,
+    logits_of_two,
+    name_entry,
+    same_softmax,
+    stated_word,
+    words_of,
+)
+from core.readers.predictions.result import Question, ReadChoice, ReadOptions, undecided
 
 EntriesByRole = dict[Role, list[NamedEntry]]
 

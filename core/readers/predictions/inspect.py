@@ -11,7 +11,8 @@ from core.predictions import ScoreKind
 from core.readers.formats.contents import Contents, Entry, id_text, is_text, is_whole, stacked
 from core.readers.formats.text import is_number
 from core.readers.predictions.kinds import KindVerdict, survey
-from core.readers.predictions.parts import (
+from core.readers.predictions.labels import is_unit_list, worded
+from core.readers.predictions.names import (
     METRICS,
     QUALITY,
     SCORES,
@@ -29,7 +30,6 @@ from core.readers.predictions.result import (
     Reading,
     join_names,
 )
-from core.readers.predictions.stated_confidence import is_unit_list, worded
 from core.readers.predictions.validate import JudgedSplit, SettledSplit, answers
 
 PREVIEW_ROWS = 5

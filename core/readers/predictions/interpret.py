@@ -13,31 +13,31 @@ from core.codes import NoticeCode, RefusalCode
 from core.errors import Notice, Refused, about
 from core.predictions import COPIES, Groups, ScoreKind, Task
 from core.readers.formats.archive import unpacked
-from core.readers.formats.contents import Contents, FileBytes, is_binary, is_text, is_whole
+from core.readers.formats.contents import (
+    Contents,
+    FileBytes,
+    FileLayout,
+    SplitArrays,
+    is_binary,
+    is_text,
+    is_whole,
+)
 from core.readers.formats.parse import read_contents
 from core.readers.formats.shards import Shards, read_shards
 from core.readers.formats.text import fractions, words_in
 from core.readers.predictions.arrays_layout import lay_out_arrays
-from core.readers.predictions.groups import (
+from core.readers.predictions.companions import (
     GroupOffer,
     LabelAndTableFiles,
     attach_dates,
     attach_groups,
+    attach_labels,
     with_offers,
     without_chosen,
 )
 from core.readers.predictions.inspect import describe, explained, inspect, refuse_detections
-from core.readers.predictions.join import attach_labels
-from core.readers.predictions.parts import (
-    FileLayout,
-    Role,
-    SplitArrays,
-    counted,
-    listed,
-    name_entry,
-    says_correct,
-    words_of,
-)
+from core.readers.predictions.labels import scaled
+from core.readers.predictions.names import Role, counted, listed, name_entry, says_correct, words_of
 from core.readers.predictions.plausibility import (
     ask_one_hot,
     consequences,
@@ -61,7 +61,6 @@ from core.readers.predictions.result import (
     choose_split,
     undecided,
 )
-from core.readers.predictions.stated_confidence import scaled
 from core.readers.predictions.validate import (
     JudgedSplit,
     SettledSplit,

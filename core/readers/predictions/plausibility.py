@@ -16,7 +16,8 @@ from core.errors import Refused
 from core.metrics.binning import bin_index, equal_width_edges
 from core.predictions import ScoreKind, Task
 from core.readers.predictions.kinds import could_be_twice
-from core.readers.predictions.parts import listed, words_of
+from core.readers.predictions.labels import ANOTHER, RIGHT, WRONG
+from core.readers.predictions.names import listed, words_of
 from core.readers.predictions.result import (
     AnswersPerRow,
     Question,
@@ -26,7 +27,6 @@ from core.readers.predictions.result import (
     classes_text,
     undecided,
 )
-from core.readers.predictions.stated_confidence import ANOTHER, RIGHT, WRONG
 from core.readers.predictions.validate import JudgedSplit, answers
 
 ENOUGH = 20  # rows below which nothing is concluded from how often answers are right

@@ -9,7 +9,7 @@ from core.arrays import Bool, Float, Int, empty, log_sigmoid, log_softmax, row_c
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import Members, Outcomes, Predictions, ScoreKind, Task
-from core.readers.formats.contents import Entry, id_text, is_binary, is_text
+from core.readers.formats.contents import Entry, SplitArrays, id_text, is_binary, is_text
 from core.readers.predictions.kinds import WORDS as UNIT_WORDS
 from core.readers.predictions.kinds import (
     KindEvidence,
@@ -23,7 +23,9 @@ from core.readers.predictions.kinds import (
     survey,
 )
 from core.readers.predictions.labels import (
+    ANOTHER,
     ANY_CLASS,
+    NO_ANSWER,
     WAYS,
     Classes,
     Labels,
@@ -31,8 +33,15 @@ from core.readers.predictions.labels import (
     read_labels,
     with_gaps,
 )
-from core.readers.predictions.names import aligned, event_name, folded
-from core.readers.predictions.parts import SplitArrays, counted, listed, polarity, words_of
+from core.readers.predictions.names import (
+    aligned,
+    counted,
+    event_name,
+    folded,
+    listed,
+    polarity,
+    words_of,
+)
 from core.readers.predictions.result import (
     AnswersPerRow,
     Question,
@@ -42,7 +51,6 @@ from core.readers.predictions.result import (
     Units,
     undecided,
 )
-from core.readers.predictions.stated_confidence import ANOTHER, NO_ANSWER
 
 WIDE = 4  # times as many labels as rows: more likely the other way round
 MANY_MEMBERS = 1_000  # more are no members of an ensemble

@@ -18,7 +18,7 @@ from core.errors import Notice, Refused, about
 from core.readers.films.film import Film
 from core.readers.formats.archive import PictureFiles
 from core.readers.formats.shards import shard_files
-from core.readers.predictions.parts import listed
+from core.readers.predictions.names import listed
 from core.readers.predictions.result import ReadOptions, ReadResult
 from core.readers.sandbox.child_process import (
     digest_of,
@@ -45,8 +45,7 @@ from core.readers.sandbox.readers import (
     Result,
 )
 from core.readers.sandbox.wire import NOTHING, Exchange, copy_pictures, copy_tensors
-from core.readers.tables.columns import BoxList, TextColumns
-from core.readers.tables.history_file import HistoryFile
+from core.readers.tables.strict_tables import BoxList, HistoryFile, TextColumns
 from core.readers.tables.votes import VoteFile
 from core.readers.weights.named_tensors import WeightsFile
 
@@ -169,7 +168,7 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
 def read_bin_history(
     path: Path, *, name: str | None = None, cancel: threading.Event | None = None
 ) -> HistoryFile:
-    """Read a history of bins and gammas by epoch; see `core.readers.tables.history_file`.
+    """Read a history of bins and gammas by epoch; see `core.readers.tables.strict_tables`.
 
     Returns
     -------
@@ -241,19 +240,19 @@ def read_film(path: Path, *, name: str, cancel: threading.Event | None = None) -
 
 
 def read_columns(path: Path, *, name: str, cancel: threading.Event | None = None) -> TextColumns:
-    """Read a table of what is known of the rows of a run; see `core.readers.tables.columns`.
+    """Read a table of what is known of the rows of a run; see `core.readers.tables.strict_tables`.
 
     Returns
     -------
     TextColumns
-        All columns as text; `core.readers.tables.columns.match` finds the rows of a run in them.
+        All columns as text; `strict_tables.match` finds the rows of a run in them.
     """
     with read_sealed(COLUMNS, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
         return replace(response.result, digest=response.digest)
 
 
 def read_boxes(path: Path, *, name: str, cancel: threading.Event | None = None) -> BoxList:
-    """Read a list of boxes around lesions; see `core.readers.tables.columns`."""
+    """Read a list of boxes around lesions; see `core.readers.tables.strict_tables`."""
     with read_sealed(BOXES, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
         return replace(response.result, digest=response.digest)
 

@@ -17,8 +17,14 @@ from core.readers.formats.archive import MOST_BYTES, PackedPictures, PictureFile
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.result import ReadOptions, ReadResult
 from core.readers.sandbox import wire
-from core.readers.tables.columns import BoxList, TextColumns, read_boxes_file, read_columns_file
-from core.readers.tables.history_file import HistoryFile, read_history
+from core.readers.tables.strict_tables import (
+    BoxList,
+    HistoryFile,
+    TextColumns,
+    read_boxes_file,
+    read_columns_file,
+    read_history,
+)
 from core.readers.tables.votes import VoteFile, read_votes_file
 from core.readers.weights.named_tensors import WeightsFile
 

@@ -35,8 +35,7 @@ from core.readers.predictions.result import (
     ReadOptions,
     ReadResult,
 )
-from core.readers.tables.columns import Box, BoxList, TextColumns
-from core.readers.tables.history_file import HistoryFile
+from core.readers.tables.strict_tables import Box, BoxList, HistoryFile, TextColumns
 from core.readers.tables.votes import VoteFile
 from core.readers.weights.named_tensors import WeightsFile, open_safetensors, write_safetensors
 

@@ -19,7 +19,7 @@ from core.readers.formats.contents import (
     is_whole,
     text_array,
 )
-from core.readers.predictions.parts import (
+from core.readers.predictions.names import (
     CLASS_WORDS,
     LABELS,
     Role,

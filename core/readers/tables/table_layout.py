@@ -10,38 +10,53 @@ from core.arrays import Bool
 from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import ScoreKind
-from core.readers.formats.contents import Contents, Entry, id_text, is_text, stacked, text_array
+from core.readers.formats.contents import (
+    DEFAULT_SPLIT,
+    Contents,
+    Entry,
+    FileLayout,
+    SplitArrays,
+    id_text,
+    is_text,
+    stacked,
+    text_array,
+)
 from core.readers.formats.text import MISSING, NUMBERS, is_number, refuse_text, words_in
-from core.readers.predictions.labels import label_matrix
+from core.readers.predictions.labels import (
+    AS_CONFIDENCE,
+    below_half,
+    check_agreement,
+    is_unit_list,
+    judged_part,
+    kind_beside_answer,
+    label_matrix,
+    margin_question,
+    upper_answer,
+)
 from core.readers.predictions.names import (
+    MARGINS,
+    SPLITS,
+    Role,
+    ambiguous,
     bare_name,
     class_at,
     class_names,
     common_prefix,
+    correctness,
     counts_up,
     folded,
     is_summary,
     key_of,
+    listed,
     logits_of_two,
     meanings,
     model_groups,
+    name_entry,
     paired,
     paired_columns,
     stated_word,
     with_shared_start,
     without_shared_end,
-)
-from core.readers.predictions.parts import (
-    DEFAULT_SPLIT,
-    MARGINS,
-    SPLITS,
-    FileLayout,
-    Role,
-    SplitArrays,
-    ambiguous,
-    correctness,
-    listed,
-    name_entry,
     words_of,
 )
 from core.readers.predictions.result import (
@@ -52,34 +67,22 @@ from core.readers.predictions.result import (
     join_names,
     undecided,
 )
-from core.readers.predictions.stated_confidence import (
-    AS_CONFIDENCE,
-    below_half,
-    check_agreement,
-    is_unit_list,
-    judged_part,
-    kind_beside_answer,
-    margin_question,
-    upper_answer,
-)
-from core.readers.tables.table_columns import (
-    TableColumns,
-    last_of_fractions,
-    last_that_sum_to_one,
-    pick_scores,
-    sum_to_one,
-)
 from core.readers.tables.table_roles import (
+    TableColumns,
     ask_parts,
     find_ids,
     find_index,
     find_labels,
     find_named_scores,
     find_split,
+    last_of_fractions,
+    last_that_sum_to_one,
+    pick_scores,
     refuse_long,
     says_correctness,
     settle_answers,
     settle_scores,
+    sum_to_one,
 )
 
 LOGITS = ScoreKind.LOGITS

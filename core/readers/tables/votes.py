@@ -15,15 +15,18 @@ from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import Predictions, Votes
 from core.readers.formats.contents import Contents, Entry, FileBytes, id_text, is_text, is_whole
-from core.readers.predictions.join import cut_alike
-from core.readers.predictions.names import bare_name, counts_up, folded, paired
-from core.readers.predictions.parts import (
+from core.readers.predictions.companions import cut_alike
+from core.readers.predictions.names import (
     IDS,
     Role,
     ambiguous,
+    bare_name,
     counted,
+    counts_up,
+    folded,
     listed,
     name_entry,
+    paired,
     words_of,
 )
 from core.readers.predictions.result import join_names, split_names

@@ -25,6 +25,7 @@ DTYPES: Final = {  # as safetensors names them
     "I8": "|i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
     "BF16": "<u2",
 }  # fmt: skip
+MODEL: Final = "model.onnx"  # the tensor of bytes as which an ONNX model travels
 FORMATS: Final = frozenset({"torch", "torch-legacy", "safetensors", "onnx"})
 # Of a wrapper that divides logits, as ModelWithTemperature of Guo et al. 2017.
 TEMPERATURE: Final = re.compile(r"(^|\.)(temperature|temp)$")

@@ -19,7 +19,7 @@ from core.metrics import suite
 from core.metrics.comparison import MOST_RUNS
 from core.metrics.records import Audit
 from core.predictions import Predictions
-from core.readers.predictions.parts import CONFIDENCE, KINDS, PREDICTED, words_of
+from core.readers.predictions.names import CONFIDENCE, KINDS, PREDICTED, words_of
 from core.readers.predictions.result import NeedsChoice, ReadResult
 from core.screens.runs import draft_line
 from pages.ui import open_runs, selected_runs, session, site, state, widgets

@@ -15,7 +15,7 @@ from core.errors import AuditError, LostWorker, Notice, Refused, UsageError
 from core.library.recipes import forget_recipe, load_recipe, save_recipe
 from core.predictions import GROUP_NOUNS, ScoreKind
 from core.readers.formats.shards import shard_files
-from core.readers.predictions.groups import TOO_NARROW
+from core.readers.predictions.companions import TOO_NARROW
 from core.readers.predictions.result import (
     ID_STEM,
     Inspection,

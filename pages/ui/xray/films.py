@@ -22,7 +22,7 @@ from core.errors import Notice, Refused, sentence
 from core.inference.film_model import EXAMPLES, HELD_OUT, example
 from core.readers.films.film import Film as ReadFilm
 from core.readers.sandbox import read as sandbox
-from core.readers.tables.columns import BoxList
+from core.readers.tables.strict_tables import BoxList
 from core.screens.xray.film import Reference
 from core.screens.xray.words import ClinicSource
 from core.xray import phantom, picture

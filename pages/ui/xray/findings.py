@@ -17,7 +17,7 @@ from core.metrics import clinical
 from core.metrics.clinical.groups import by_date, grouping
 from core.predictions import Task
 from core.readers.sandbox import read as sandbox
-from core.readers.tables.columns import MatchedTable, TextColumns, match
+from core.readers.tables.strict_tables import MatchedTable, TextColumns, match
 from core.reports.html import PageView, films_html
 from core.screens.kit.labels import holm_adjusted
 from core.screens.kit.numbers import count, percent

@@ -14,7 +14,8 @@ import safetensors.numpy
 
 from core.checkpoints.guess import guess, stated_side
 from core.errors import Refused
-from core.readers.weights import onnx_file
+from core.readers.weights import weights_file
+from core.readers.weights.named_tensors import MODEL
 from tests import plain_user
 from tests.onnx_files import FLOAT, UINT8, axis, message, model, node, tensor, value, varint
 
@@ -253,7 +254,7 @@ def test_what_is_refused_says_why_and_what_to_do(parsed, kind):
 def test_without_onnxruntime_the_line_that_installs_it_and_the_script_are_named(
     parsed, monkeypatch
 ):
-    monkeypatch.setattr(onnx_file, "INSTALLED", False)
+    monkeypatch.setattr(weights_file, "INSTALLED", False)
     with pytest.raises(Refused, match="is not installed") as caught:
         parsed(model(LINEAR, WEIGHTS), "net.onnx")
     assert "pip install onnxruntime" in caught.value.remedy
@@ -264,7 +265,7 @@ def session_of(data, folder):
     """Start the process that runs a model which nobody has looked at."""
     from core.inference.onnx_network import OnnxSession
 
-    safetensors.numpy.save_file({onnx_file.MODEL: np.frombuffer(data, np.uint8)}, folder / "x")
+    safetensors.numpy.save_file({MODEL: np.frombuffer(data, np.uint8)}, folder / "x")
     return OnnxSession(folder / "x", 1)
 
 
@@ -341,4 +342,4 @@ def test_changed_bytes_are_read_or_refused(seed):
         changed[-places] = rng.integers(0, 256, len(places))
         changed = changed[: rng.integers(1, len(data) + 1)] if rng.random() < 0.3 else changed
         with suppress(Refused):
-            onnx_file.read_onnx(memoryview(changed))
+            weights_file.read_onnx(memoryview(changed))

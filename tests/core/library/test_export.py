@@ -10,7 +10,7 @@ from core.predictions import Predictions, ScoreKind, Task
 from core.readers.formats.contents import FileBytes as FileSource
 from core.readers.predictions.interpret import read_source
 from core.readers.predictions.result import ReadOptions, Uncertain
-from core.readers.tables.history_file import read_history
+from core.readers.tables.strict_tables import read_history
 from tests.core.library.builders import (
     SOURCE,
     keep_history,

@@ -10,7 +10,7 @@ from core.library.importing import keep_result
 from core.predictions import Predictions, ScoreKind, Task, Votes
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import read_source
-from core.readers.predictions.parts import VOTES_NAME
+from core.readers.predictions.names import VOTES_NAME
 from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import read as sandbox
 from tests.core.library.builders import SOURCE

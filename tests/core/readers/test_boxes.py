@@ -9,7 +9,7 @@ import pytest
 from core.errors import Refused
 from core.readers.formats.contents import FileBytes
 from core.readers.sandbox import read as sandbox
-from core.readers.tables.columns import Box, BoxList, finding_name, read_boxes_file
+from core.readers.tables.strict_tables import Box, BoxList, finding_name, read_boxes_file
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))
 REAL = SHARED / "data" / "chestxray14" / "boxes.csv"

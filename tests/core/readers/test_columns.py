@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from core.errors import Refused
 from core.readers.formats.contents import FileBytes
 from core.readers.sandbox import read as sandbox
-from core.readers.tables.columns import TextColumns, match, read_columns_file
+from core.readers.tables.strict_tables import TextColumns, match, read_columns_file
 from tests import hostile_cases as made
 
 NIH = (

@@ -17,8 +17,8 @@ from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import read_source
 from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import read as sandbox
-from core.readers.tables import history_file
-from core.readers.tables.history_file import read_history
+from core.readers.tables import strict_tables
+from core.readers.tables.strict_tables import read_history
 from tests import hostile_cases as made
 from tests.core.library.builders import same_columns, small_bins
 
@@ -55,7 +55,7 @@ WRITERS = {
 }
 
 
-def read(name: str, data: bytes) -> history_file.HistoryFile:
+def read(name: str, data: bytes) -> strict_tables.HistoryFile:
     return read_history(FileBytes.of_bytes(name, data))
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from core.errors import Refused
 from core.readers.formats.contents import FileBytes
+from core.readers.formats.numpy_file import scan
 from core.readers.formats.parse import read_contents
-from core.readers.pickles.pickled import scan
 from core.readers.sandbox.child_process import environment
 from tests import hostile_cases as made
 

@@ -9,7 +9,7 @@ import pytest
 from core.errors import Refused
 from core.readers.formats.contents import FileBytes
 from core.readers.formats.numpy_file import array_of
-from core.readers.pickles.torch_file import NAMES, Storage, StorageType, Tensor
+from core.readers.formats.torch_file import NAMES, Storage, StorageType, Tensor
 from core.readers.weights.weights_file import read_weights_file
 from tests import hostile_cases as made
 

@@ -23,8 +23,7 @@ from core.readers.formats.contents import (
     check_dtype,
     cut_off,
 )
-from core.readers.formats.tree import contents_of
-from core.readers.pickles.pickled import (
+from core.readers.formats.numpy_file import (
     GLOBALS,
     Guard,
     InertObject,
@@ -33,6 +32,7 @@ from core.readers.pickles.pickled import (
     load,
     settle,
 )
+from core.readers.formats.tree import contents_of
 from core.readers.weights.named_tensors import BFLOAT16_STEP, bfloat16
 
 STORAGES = {
