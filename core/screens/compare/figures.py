@@ -10,15 +10,14 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.metrics.records import BinTable
-from core.screens.kit.curves import SHARES
+from core.screens.kit.curves import SHARES, hovers, sheet
 from core.screens.kit.marks import BAND_MIN, RunMark, hover, speech
 from core.screens.kit.text import clean, safe, short
-from core.screens.kit.theme import Theme, axis, layout
+from core.screens.kit.theme import Theme, axis
 
 ROW_PX = 36
 THIN_ROW = 0.2  # of a row, where a run is drawn without its name
 CURVES_PX = 250
-MARGINS = {"l": 40, "r": 40, "t": 26, "b": 34}  # of the curves
 LETTER_PX = 20
 NAME_CHARACTERS = 19  # of a line
 SIDE_PX = 110  # beside the plot, for what lies left and right of zero
@@ -71,7 +70,6 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
             thin.append((row, top + height / 2))
         top += height
     total = sum(1.0 if row.mark else THIN_ROW for row in rows)
-    settings = layout(theme, forest_px(len(marked), len(thin)))
     # In at most two lines, and a margin as wide as them, so that a phone has room for the plot
     names = {}
     for row, _, _ in marked:
@@ -82,13 +80,12 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
     longest = max((len(line) for name in names.values() for line in name.split("<br>")), default=0)
     printed = max((len(row.interval) for row, _, _ in marked), default=0)
     left, right = max(SIDE_PX, 28 + 13 * longest // 2), max(SIDE_PX, 30 + 6 * printed)
-    settings["margin"] = {"l": left, "r": right, "t": 26, "b": 34}
     low = min([0.0, *(row.low for row in rows)])
     high = max([0.0, *(row.high for row in rows)])
     pad = 0.06 * (high - low or 1.0)
     reach = [low - pad, high + pad]
-    settings["xaxis"] = axis(theme, range=reach, nticks=3, tickangle=0, tickformat="~g")
-    settings["yaxis"] = axis(
+    x = axis(theme, range=reach, nticks=3, tickangle=0, tickformat="~g")
+    y_axis = axis(
         theme,
         range=[total - 0.5, -0.5],
         tickvals=[y for _, _, y in marked],
@@ -101,7 +98,7 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
     quiet["font"] = {"size": 12, "color": theme.quiet}
     printed_at = {"xref": "paper", "x": 1, "xshift": 8, "align": "left", "xanchor": "left"}
     printed_at |= {"showarrow": False, "font": {"size": 12.5, "color": theme.ink}}
-    settings["annotations"] = [
+    annotations = [
         *(badge(mark, y, theme) | {"x": 0, "xshift": -8} for _, mark, y in marked),
         *(
             printed_at | {"text": f"<b>{row.words}</b><br>({row.interval})", "y": y}
@@ -110,7 +107,8 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
         quiet | {"text": f"◂ {smaller}", "xanchor": "right", "xshift": -6},
         quiet | {"text": f"{larger} ▸", "xanchor": "left", "xshift": 6},
     ]
-    figure = go.Figure(layout=settings)
+    height, margin = forest_px(len(marked), len(thin)), (left, right, 26, 34)
+    figure = sheet(theme, height, x, y_axis, margin=margin, annotations=annotations)
     figure.add_vline(x=0, line={"color": theme.quiet, "width": 1.2})
     if thin:
         figure.add_traces(_thin_traces(thin, theme))
@@ -127,7 +125,7 @@ def forest(rows: Sequence[ForestRow], theme: Theme, *, smaller: str, larger: str
         line = {"color": colour, "width": 2 if row.tie else 0}
         marker = {"size": 11, "color": theme.paper if row.tie else colour, "line": line}
         dot = {"name": mark.letter, "mode": "markers", "marker": marker, "cliponaxis": False}
-        figure.add_scatter(x=[row.value], y=[y], **dot, **_hover([row.hover]))
+        figure.add_scatter(x=[row.value], y=[y], **dot, **hovers([row.hover]))
     return figure
 
 
@@ -153,14 +151,9 @@ def _thin_traces(places: Sequence[tuple[ForestRow, float]], theme: Theme) -> lis
         name="other runs",
         mode="markers",
         marker={"size": 5, "color": colours, "line": {"color": theme.bars, "width": 1}},
-        **_hover([row.hover for row, _ in places]),
+        **hovers([row.hover for row, _ in places]),
     )
     return [lines, dots]
-
-
-def _hover(texts: Sequence[str]) -> dict[str, Any]:
-    """Return what points say when pointed at."""
-    return {"hovertext": texts, "hovertemplate": "%{hovertext}<extra></extra>"}
 
 
 def gap_curves(
@@ -170,9 +163,6 @@ def gap_curves(
 
     Bins with fewer than BAND_MIN rows are left out; letters stand right of the plot.
     """
-    settings = layout(theme, height)
-    settings["margin"] = MARGINS
-    settings["xaxis"] = axis(theme, **SHARES)
     placed = [(run, np.flatnonzero(run.bins.count >= BAND_MIN)) for run in runs]
     curves = [
         (run, at, 100.0 * (run.bins.confidence[at] - run.bins.accuracy[at]))
@@ -182,8 +172,8 @@ def gap_curves(
     low = min([0.0, *(float(y.min()) for _, _, y in curves)])
     high = max([0.0, *(float(y.max()) for _, _, y in curves)])
     pad = 0.08 * (high - low or 1.0)
-    settings["yaxis"] = axis(theme, range=[low - pad, high + pad], nticks=6, tickformat="~g")
-    figure = go.Figure(layout=settings)
+    y_axis = axis(theme, range=[low - pad, high + pad], nticks=6, tickformat="~g")
+    figure = sheet(theme, height, axis(theme, **SHARES), y_axis, margin=(40, 40, 26, 34))
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
     thin = [(run, at, y) for run, at, y in curves if not run.mark]
     if thin:  # as one trace, with a break between two runs
@@ -193,7 +183,7 @@ def gap_curves(
             name="other runs",
             mode="lines",
             line={"color": theme.bars, "width": 1},
-            **_hover([text for run, at, _ in thin for text in (*[safe(run.name)] * at.size, "")]),
+            **hovers([text for run, at, _ in thin for text in (*[safe(run.name)] * at.size, "")]),
         )
     marked = [(run.bins, run.mark, at, y) for run, at, y in curves if run.mark]
     words = speech(target)
@@ -204,7 +194,7 @@ def gap_curves(
             name=mark.letter,
             mode="lines",
             line={"color": theme.runs[mark.colour], "width": 2, "dash": mark.dash},
-            **_hover([f"<b>{mark.letter}</b><br>{hover(bins, int(i), words)}" for i in at]),
+            **hovers([f"<b>{mark.letter}</b><br>{hover(bins, int(i), words)}" for i in at]),
         )
     add_letters(figure, [(mark, float(gaps[-1])) for _, mark, _, gaps in marked], theme)
     quiet = {"xref": "paper", "yref": "paper", "showarrow": False, "x": 0}

@@ -16,7 +16,7 @@ from core.metrics.comparison import Compared
 from core.metrics.paired import PAIRED
 from core.models.catalogue import OURS, TEXT_MODELS, ModelEntry
 from core.screens.compare.figures import add_letters
-from core.screens.kit.curves import area, legend
+from core.screens.kit.curves import area, hovers, legend, sheet
 from core.screens.kit.differences import HEADS, HIGHER, IN_POINTS, NamedRun, value_kind
 from core.screens.kit.marks import DASHES, RunMark
 from core.screens.kit.numbers import FORMS, MISSING, finite, three
@@ -31,7 +31,7 @@ from core.screens.kit.records import (
     TableRow,
 )
 from core.screens.kit.text import safe
-from core.screens.kit.theme import Theme, axis, faded, layout
+from core.screens.kit.theme import Theme, axis, faded
 from core.screens.kit.words import LABELS
 from core.studies.comparison import Setting, Trained, seed_groups, summary
 from core.training.distributions import DOT
@@ -166,7 +166,7 @@ def sweep(
     lines: Sequence[RecipeLine], across: str, up: str, nominal: bool, theme: Theme
 ) -> go.Figure:
     """Draw each recipe's means over the band of its seeds, joined where values have an order."""
-    figure = _sweep_frame(across, up, theme)
+    figure = sheet(theme, SWEEP_HEIGHT, axis(theme, across), axis(theme, up))
     several = [line for line in lines if len(line.points) > 1]
     if len(several) > 1:
         figure.update_layout(showlegend=True, legend=legend(theme), margin={"t": 40})
@@ -182,6 +182,10 @@ def sweep(
             unseen = {"hoverinfo": "skip", "showlegend": False}
             figure.add_scatter(x=[*x, *x[::-1]], y=y, mode="lines", **filled, **unseen)
         spreads = [point.spread or 0.0 for point in line.points]
+        words = [
+            f"<b>{safe(point.name)}</b><br>{safe(str(point.x))}: {_mean_words(point)}"
+            for point in line.points
+        ]
         figure.add_scatter(
             x=x,
             y=[point.mean for point in line.points],
@@ -195,19 +199,9 @@ def sweep(
             marker={"size": 8, "color": colour, "symbol": symbol},
             name=safe(line.name),
             showlegend=place < LINES,
-            hovertext=[
-                f"<b>{safe(point.name)}</b><br>{safe(str(point.x))}: {_mean_words(point)}"
-                for point in line.points
-            ],
-            hovertemplate="%{hovertext}<extra></extra>",
+            **hovers(words),
         )
     return figure
-
-
-def _sweep_frame(across: str, up: str, theme: Theme) -> go.Figure:
-    settings = layout(theme, SWEEP_HEIGHT)
-    settings["xaxis"], settings["yaxis"] = axis(theme, across), axis(theme, up)
-    return go.Figure(layout=settings)
 
 
 def _mean_words(point: RecipePoint) -> str:
@@ -262,7 +256,7 @@ def scatter(
     dots: Sequence[tuple[str, RunMark | None, float, float]], across: str, up: str, theme: Theme
 ) -> go.Figure:
     """Draw one metric against another, a dot a run."""
-    figure = _sweep_frame(across, up, theme)
+    figure = sheet(theme, SWEEP_HEIGHT, axis(theme, across), axis(theme, up))
     figure.add_scatter(
         x=[x for *_, x, _ in dots],
         y=[y for *_, y in dots],
@@ -276,8 +270,7 @@ def scatter(
             "color": [theme.runs[mark.colour] if mark else theme.bars for _, mark, *_ in dots],
             "line": {"color": theme.paper, "width": 1},
         },
-        hovertext=[f"<b>{safe(name)}</b><br>{three(x)}, {three(y)}" for name, _, x, y in dots],
-        hovertemplate="%{hovertext}<extra></extra>",
+        **hovers([f"<b>{safe(name)}</b><br>{three(x)}, {three(y)}" for name, _, x, y in dots]),
     )
     return figure
 
@@ -438,11 +431,8 @@ def _frame(titles: tuple[str, str], heights: Sequence[Float], theme: Theme) -> g
     low = min([0.0, *(float(height.min()) for height in known if height.size)])
     high = max([0.0, *(float(height.max()) for height in known if height.size)])
     pad = 0.05 * (high - low or 1.0)
-    settings = layout(theme, HEIGHT)
-    settings["margin"] |= {"r": LETTERS_PX}
-    settings["xaxis"] = axis(theme, titles[0])
-    settings["yaxis"] = axis(theme, titles[1], range=[low - pad * (low < 0), high + pad])
-    return go.Figure(layout=settings)
+    up = axis(theme, titles[1], range=[low - pad * (low < 0), high + pad])
+    return sheet(theme, HEIGHT, axis(theme, titles[0]), up, margin=(58, LETTERS_PX, 14, 46))
 
 
 def _add_letters(figure: go.Figure, curves: Sequence[tuple[RunMark, Float]], theme: Theme) -> None:

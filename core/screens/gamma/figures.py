@@ -13,11 +13,12 @@ import plotly.graph_objects as go
 
 from core.arrays import Bool, Float, Int
 from core.histories import BinHistory
+from core.screens.kit.curves import sheet
 from core.screens.kit.numbers import MINUS
 from core.screens.kit.theme import Theme, axis, faded, layout
 
 LEFT, RIGHT = 44, 84  # px beside the maps; the slider under them keeps the same
-TOP, HEIGHT, BOTTOM = 8, 424, 46
+HEIGHT, MARGIN = 424, (LEFT, RIGHT, 8, 46)
 EXACT = 1e-6  # of an epoch, or of its last decimal: no batch is as small
 MOST_EPOCHS, MOST_BINS = 700, 100  # drawn: more columns than pixels show nothing more
 MOST_SPOTS = 6_000  # places of a map that answer to the pointer
@@ -170,12 +171,9 @@ def heatmaps(grid: HistoryGrid, terms: GammaTerms, theme: Theme) -> go.Figure:
     and the bin, both as people count them.
     """
     epochs, bins = some(grid.n_updates, MOST_EPOCHS), some(grid.n_bins, MOST_BINS)
-    frame = layout(theme, HEIGHT)
-    frame["margin"] = {"l": LEFT, "r": RIGHT, "t": TOP, "b": BOTTOM}
-    frame["hoverdistance"] = 30
     completed = np.floor(grid.epoch).astype(np.int64)
     at = ticks(completed, EPOCH_TICKS)
-    frame["xaxis"] = axis(
+    x = axis(
         theme,
         terms.epoch,
         range=[-0.5, grid.n_updates - 0.5],
@@ -184,9 +182,17 @@ def heatmaps(grid: HistoryGrid, terms: GammaTerms, theme: Theme) -> go.Figure:
         showgrid=False,
         anchor="y2",
     )
-    for name, domain in (("yaxis", [0.54, 1.0]), ("yaxis2", [0.0, 0.46])):
-        frame[name] = _bin_axis(grid, terms, theme) | {"domain": domain}
-    figure = go.Figure(layout=frame)
+    at = ticks(np.arange(1, grid.n_bins + 1), BIN_TICKS)
+    y = axis(
+        theme,
+        terms.bin,
+        range=[-0.5, grid.n_bins - 0.5],
+        tickvals=at,
+        ticktext=[str(b + 1) for b in at],
+        showgrid=False,
+    )
+    above, below = y | {"domain": [0.54, 1.0]}, y | {"domain": [0.0, 0.46]}
+    figure = sheet(theme, HEIGHT, x, above, margin=MARGIN, yaxis2=below, hoverdistance=30)
     gamma = root(np.clip(grid.gamma, -GAMMA_REACH, GAMMA_REACH))
     gap = np.where(grid.frozen, np.nan, grid.gap)
     reach = float(root(np.asarray(_gamma_reach(grid))))
@@ -200,8 +206,7 @@ def heatmaps(grid: HistoryGrid, terms: GammaTerms, theme: Theme) -> go.Figure:
         "tickvals": [-widest, 0.0, widest],
         "ticktext": [f"{MINUS}{ends}", "0", f"+{ends}"],
     }
-    below = _heatmap(gap, cells, widest, theme, gap_bar)
-    figure.add_trace(below.update(yaxis="y2"))
+    figure.add_trace(_heatmap(gap, cells, widest, theme, gap_bar).update(yaxis="y2"))
     frozen = grid.frozen[np.ix_(epochs, bins)]
     if frozen.any():
         for on, alpha in (("y", 0.6), ("y2", 0.35)):
@@ -215,18 +220,6 @@ def heatmaps(grid: HistoryGrid, terms: GammaTerms, theme: Theme) -> go.Figure:
 
 def _gamma_reach(grid: HistoryGrid) -> float:
     return min(GAMMA_REACH, max(GAMMA_LEAST, float(np.abs(grid.gamma).max())))
-
-
-def _bin_axis(grid: HistoryGrid, terms: GammaTerms, theme: Theme) -> dict[str, Any]:
-    at = ticks(np.arange(1, grid.n_bins + 1), BIN_TICKS)
-    return axis(
-        theme,
-        terms.bin,
-        range=[-0.5, grid.n_bins - 0.5],
-        tickvals=at,
-        ticktext=[str(b + 1) for b in at],
-        showgrid=False,
-    )
 
 
 def _heatmap(

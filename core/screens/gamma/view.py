@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -48,11 +47,11 @@ from core.screens.gamma.words import (
     tiles,
     update,
 )
-from core.screens.kit.diagram import TICK_TEXT, TICKS, small_columns, small_diagram
+from core.screens.kit.diagram import share_axis, small_columns, small_diagram
 from core.screens.kit.marks import ANSWERS, ClaimWords, RunMark
 from core.screens.kit.numbers import Kind, count, in_hundred, percent, points
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile, columns_of
-from core.screens.kit.theme import Theme, axis
+from core.screens.kit.theme import Theme
 from core.screens.kit.words import with_row_noun
 from core.training.distributions import validation_history
 
@@ -68,12 +67,11 @@ def epoch_diagram(
     The chosen bin is marked by a square, since rings are changes of sign; an empty one has no dot.
     """
     figure = small_diagram(bins, theme, height=HEIGHT)
-    ticks: dict[str, Any] = {"range": [0, 1], "tickvals": TICKS, "ticktext": TICK_TEXT}
-    ticks["constrain"] = "domain"
+    square = {"scaleanchor": "x", "constrain": "domain", "constraintoward": "top"}
     figure.update_layout(
         margin={"l": 58, "r": 26, "t": 8, "b": 46},
-        xaxis=axis(theme, words.claim, **ticks),
-        yaxis=axis(theme, words.actual, scaleanchor="x", constraintoward="top", **ticks),
+        xaxis=share_axis(theme, words.claim, constrain="domain"),
+        yaxis=share_axis(theme, words.actual, **square),
     )
     marker = {"symbol": "square-open", "size": SQUARE, "color": theme.accent, "line": {"width": 2}}
     figure.add_scatter(

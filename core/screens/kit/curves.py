@@ -1,4 +1,4 @@
-"""A chart of lines: plain arrays with names to a plotly figure."""
+"""A chart of lines, and what figures of all rooms share: axes, dots, whiskers, words on hover."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from core.arrays import Float
 from core.screens.kit.records import Column, FigureCard, Table
-from core.screens.kit.theme import Theme, axis, faded, layout
+from core.screens.kit.theme import Theme, Tone, axis, faded, layout
 
 Dash = Literal["solid", "dash", "dot", "dashdot", "longdash"]
 Colour = Literal["ink", "quiet", "accent"] | int
@@ -95,16 +95,12 @@ class Plot:
 
 def chart(plot: Plot, theme: Theme) -> go.Figure:
     """Draw the curves with their names above the figure; a square one keeps its sides equal."""
-    settings = layout(theme, 470 if plot.square else 360)
-    settings["margin"] = {"l": 62, "r": 30, "t": 40, "b": 46}
-    settings["xaxis"] = axis(theme, plot.across, **plot.x)
-    settings["yaxis"] = axis(theme, plot.up, **plot.y)
+    x, y = axis(theme, plot.across, **plot.x), axis(theme, plot.up, **plot.y)
     if plot.square:
-        settings["xaxis"] |= {"constrain": "domain"}
-        settings["yaxis"] |= {"scaleanchor": "x", "constrain": "domain"}
-    settings["showlegend"] = True
-    settings["legend"] = legend(theme)
-    figure = go.Figure(layout=settings)
+        x |= {"constrain": "domain"}
+        y |= {"scaleanchor": "x", "constrain": "domain"}
+    height = 470 if plot.square else 360
+    figure = sheet(theme, height, x, y, margin=(62, 30, 40, 46), named=True)
     if plot.between is not None:
         curve, other = plot.between
         between = area("between", (curve.x, curve.y), (other.x, other.y), faded(theme.quiet, 0.18))
@@ -132,6 +128,44 @@ def chart(plot: Plot, theme: Theme) -> go.Figure:
             cliponaxis=False,
         )
     return figure
+
+
+def sheet(
+    theme: Theme,
+    height: int,
+    x: dict[str, Any],
+    y: dict[str, Any],
+    *,
+    margin: tuple[float, float, float, float] | None = None,
+    named: bool = False,
+    **more: object,
+) -> go.Figure:
+    """Return an empty figure of these axes.
+
+    Height and margin (left, right, top, bottom) are in px; a figure that is `named` has a legend
+    above it. `more` are settings of Plotly's layout.
+    """
+    settings = layout(theme, height) | {"xaxis": x, "yaxis": y}
+    if margin is not None:
+        settings["margin"] = dict(zip("lrtb", margin, strict=True))
+    if named:
+        settings |= {"showlegend": True, "legend": legend(theme)}
+    return go.Figure(layout=settings | more)
+
+
+def hovers(texts: Sequence[str]) -> dict[str, Any]:
+    """Return what points say when pointed at, a text each."""
+    return {"hovertext": texts, "hovertemplate": "%{hovertext}<extra></extra>"}
+
+
+def marker(theme: Theme, tone: Tone, size: int, ring: float = 2) -> dict[str, Any]:
+    """Return the mark of a dot: hollow, with a ring so wide, where it is not off."""
+    colour, hollow = theme.mark(tone), tone in {"few", "sound"}
+    return {
+        "size": size,
+        "color": theme.paper if hollow else colour,
+        "line": {"color": colour, "width": ring if hollow else 0},
+    }
 
 
 def area(name: str, low: tuple[Float, Float], high: tuple[Float, Float], colour: str) -> go.Scatter:

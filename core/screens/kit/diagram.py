@@ -7,10 +7,10 @@ import plotly.graph_objects as go
 
 from core.arrays import Float
 from core.metrics.records import BinTable
-from core.screens.kit.curves import whiskers
+from core.screens.kit.curves import hovers, sheet, whiskers
 from core.screens.kit.marks import BAND_MIN, ClaimWords, filled, hover, shares, speech, tone
 from core.screens.kit.numbers import MINUS, percent
-from core.screens.kit.theme import Theme, Tone, axis, faded, layout
+from core.screens.kit.theme import Theme, Tone, axis, faded
 from core.screens.kit.words import with_row_noun
 
 TONES: tuple[Tone, ...] = ("few", "sound", "under", "over")  # drawn last is on top
@@ -44,21 +44,9 @@ def diagram(
     stand apart. customdata of every dot and bar is the index of its bin.
     """
     words = speech(target)
-    frame = layout(theme, 576)
-    # In a column of 486 px the square needs no adjusting: 370 px wide and 0.72 of 516 px high.
-    frame["margin"] = {"l": 58, "r": 58, "t": 14, "b": 46}
-    frame["xaxis"] = share_axis(
-        theme, words.claim, anchor="y2", constrain="domain", constraintoward="left"
-    )
-    frame["yaxis"] = share_axis(
-        theme,
-        words.actual,
-        domain=[0.28, 1.0],
-        scaleanchor="x",
-        scaleratio=1,
-        constrain="domain",
-        constraintoward="bottom",
-    )
+    x = share_axis(theme, words.claim, anchor="y2", constrain="domain", constraintoward="left")
+    square = {"scaleanchor": "x", "scaleratio": 1, "constrain": "domain"}
+    y = share_axis(theme, words.actual, domain=[0.28, 1.0], constraintoward="bottom", **square)
     most = max(1, int(bins.count.max(initial=0)))
     counts: dict[str, object] = {"range": [0, 1.08 * most], "nticks": 4, "tickformat": "~s"}
     if log_counts:
@@ -67,8 +55,9 @@ def diagram(
         counts = {"type": "log", "range": [-0.35, float(np.log10(most)) + 0.1]}
         counts |= {"tickvals": [10**p for p in powers], "ticktext": names}
     title = with_row_noun("Images (log)" if log_counts else "Images")
-    frame["yaxis2"] = axis(theme, title, **counts) | {"domain": [0.0, 0.2]}
-    figure = go.Figure(layout=frame)
+    below = axis(theme, title, **counts) | {"domain": [0.0, 0.2]}
+    # In a column of 486 px the square needs no adjusting: 370 px wide and 0.72 of 516 px high.
+    figure = sheet(theme, 576, x, y, margin=(58, 58, 14, 46), yaxis2=below)
     figure.add_trace(_band(bins, theme, slope=0.0 if log_odds else 1.0))
     figure.add_trace(_diagonal(theme))
     figure.add_traces([_dots(bins, t, theme, words) for t in TONES if _bins_of_tone(bins, t)])
@@ -82,8 +71,7 @@ def diagram(
         name=with_row_noun("images"),
         marker={"color": theme.bars, "line": {"color": theme.paper, "width": 1}},
         customdata=at,
-        hovertext=[hover(bins, i, words) for i in at],
-        hovertemplate="%{hovertext}<extra></extra>",
+        **hovers([hover(bins, i, words) for i in at]),
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 0.5}},
     )
@@ -168,15 +156,12 @@ def small_diagram(
 ) -> go.Figure:
     """Draw the diagram alone, small enough for several in a row; axes from 0 to 100 %."""
     words = speech(target)
-    settings = layout(theme, height)
-    settings["margin"] = {"l": 28, "r": 20, "t": 12, "b": 22}
-    few: dict[str, object] = {"tickvals": [0, 0.5, 1], "ticktext": ["0", "50", "100 %"]}
-    settings["xaxis"] = share_axis(theme, "", constrain="domain", **few)
-    settings["yaxis"] = share_axis(
-        theme, "", scaleanchor="x", constrain="domain", **(few | {"ticktext": ["0", "50", "100"]})
-    )
+    few: dict[str, object] = {"tickvals": [0, 0.5, 1], "constrain": "domain"}
+    x = share_axis(theme, "", ticktext=["0", "50", "100 %"], **few)
+    y = share_axis(theme, "", ticktext=["0", "50", "100"], scaleanchor="x", **few)
+    figure = sheet(theme, height, x, y, margin=(28, 20, 12, 22))
     dots = [_dots(bins, t, theme, words, SMALL_DOTS) for t in TONES]
-    return go.Figure([_band(bins, theme), _diagonal(theme), *dots], settings)
+    return figure.add_traces([_band(bins, theme), _diagonal(theme), *dots])
 
 
 def small_columns(bins: BinTable, words: ClaimWords) -> dict[str, list[Any]]:
@@ -193,17 +178,15 @@ def gap_view(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.F
     """
     words = speech(target)
     reach = 50.0 if not filled(bins) or np.nanmax(np.abs(_gaps(bins))) <= 50.0 else 100.0
-    settings = layout(theme, 270)
-    settings["xaxis"] = share_axis(theme, words.claim)
     ticks = [reach * k / 5 for k in (-4, -2, 0, 2, 4)]
-    settings["yaxis"] = axis(
+    up = axis(
         theme,
         f"Says minus {'right' if target is None else 'present'}, points",
         range=[-reach, reach],
         tickvals=ticks,
         ticktext=[f"{tick:+.0f}".replace("-", MINUS) if tick else "0" for tick in ticks],
     )
-    figure = go.Figure(layout=settings)
+    figure = sheet(theme, 270, share_axis(theme, words.claim), up)
     # Where the gap of a perfectly calibrated model would lie, one block a bin
     at = [i for i in filled(bins) if bins.count[i] >= BAND_MIN and np.isfinite(bins.band_low[i])]
     low = 100.0 * (bins.confidence[at] - bins.band_high[at])
@@ -240,8 +223,7 @@ def gap_view(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.F
                 1.6,
             ),
             customdata=at,
-            hovertext=[hover(bins, i, words) for i in at],
-            hovertemplate="%{hovertext}<extra></extra>",
+            **hovers([hover(bins, i, words) for i in at]),
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 0.5}},
         )
@@ -353,8 +335,7 @@ def _dots(
         marker=marker,
         error_y=whiskers(places["error_y.array"], places["error_y.arrayminus"], colour, 1.6),
         customdata=places["customdata"],
-        hovertext=places["hovertext"],
-        hovertemplate="%{hovertext}<extra></extra>",
+        **hovers(places["hovertext"]),
         cliponaxis=False,
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 0.5}},
@@ -368,16 +349,9 @@ def _mark_means(
     if not np.isfinite(says):
         return
     for at, dash in ((right, "dot"), (says, "solid")):
-        figure.add_shape(
-            type="line",
-            xref="x",
-            yref="paper",
-            x0=at,
-            x1=at,
-            y0=0,
-            y1=0.2,
-            line={"color": theme.ink, "width": 1.6, "dash": dash},
-        )
+        ends = {"x0": at, "x1": at, "y0": 0, "y1": 0.2}
+        line = {"color": theme.ink, "width": 1.6, "dash": dash}
+        figure.add_shape(ends, type="line", xref="x", yref="paper", line=line)
     # A text trace, not an annotation: annotations are placed before the square is adjusted.
     on_right = (says + right) / 2 > 0.5
     text = (

@@ -13,6 +13,7 @@ from core.datasets.shifts import CORRUPTIONS, KINDS, SEVERITIES, OutsideSet
 from core.metrics.records import Score
 from core.ood.scores import SCORES
 from core.published import PublishedNumber
+from core.screens.kit.curves import sheet
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.marks import RunMark
 from core.screens.kit.numbers import MINUS, count
@@ -25,7 +26,7 @@ from core.screens.kit.records import (
     Table,
     columns_of,
 )
-from core.screens.kit.theme import Theme, axis, layout
+from core.screens.kit.theme import Theme, axis
 from core.screens.ood.words import POSITIVE, SetName, share_span
 from core.studies.ood import ConfidentRows, ShiftEffect
 
@@ -322,13 +323,11 @@ class ValueGrid:
 
 def heatmap(grid: ValueGrid, theme: Theme) -> go.Figure:
     """Draw the values as percent in cells; words are black or white by the colour under them."""
-    settings = layout(theme, ROW_PX * len(grid.rows) + FRAME_PX)
-    settings["margin"] = {"l": ROOM_FOR_NAMES, "r": 8, "t": 6, "b": 42}
     across = list(range(len(grid.columns)))
-    settings["xaxis"] = axis(
+    x = axis(
         theme, "Severity", tickvals=across, ticktext=[str(c) for c in grid.columns], showgrid=False
     )
-    settings["yaxis"] = axis(
+    y_axis = axis(
         theme,
         tickvals=list(range(len(grid.rows))),
         ticktext=list(grid.rows),
@@ -336,7 +335,8 @@ def heatmap(grid: ValueGrid, theme: Theme) -> go.Figure:
         showgrid=False,
         tickfont={"size": 11.5, "color": theme.ink},
     )
-    figure = go.Figure(layout=settings)
+    height = ROW_PX * len(grid.rows) + FRAME_PX
+    figure = sheet(theme, height, x, y_axis, margin=(ROOM_FOR_NAMES, 8, 6, 42))
     figure.add_heatmap(
         z=100 * grid.values,
         zmin=100 * min(grid.low, grid.high),

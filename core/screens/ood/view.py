@@ -19,7 +19,8 @@ from core.ood.separation import (
     roc_points,
     thresholds_at,
 )
-from core.screens.kit.curves import legend
+from core.screens.kit.curves import legend, sheet
+from core.screens.kit.diagram import share_axis
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.marks import RunMark
 from core.screens.kit.numbers import count, percent, three, weight
@@ -37,7 +38,7 @@ from core.screens.kit.records import (
     columns_of,
 )
 from core.screens.kit.text import safe, short
-from core.screens.kit.theme import Theme, axis, faded, layout
+from core.screens.kit.theme import Theme, axis, faded
 from core.screens.kit.words import with_row_noun
 from core.screens.ood.words import (
     HELP,
@@ -54,8 +55,6 @@ from core.screens.ood.words import (
 from core.studies.ood import ScoreSeparation
 
 ROC_PX, DENSITY_PX = 470, 270
-TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-TICK_TEXT = ["0", "20", "40", "60", "80", "100 %"]
 MOST_POWERS = 6  # named on a logarithmic axis
 WRITTEN_OUT = -3  # smaller powers have an exponent
 SMALLEST = 0.0001  # smaller scores likewise
@@ -84,22 +83,10 @@ class OperatingPoint:
 
 def roc(lines: Sequence[RocLine], spot: OperatingPoint, theme: Theme) -> go.Figure:
     """Draw the curves, the line of a guess, and where the threshold stands."""
-    settings = layout(theme, ROC_PX)
-    settings["margin"] = {"l": 62, "r": 26, "t": 40, "b": 46}
-    shares: dict[str, Any] = {"range": [0, 1], "tickvals": TICKS, "ticktext": TICK_TEXT}
-    settings["xaxis"] = axis(
-        theme, "In-distribution flagged (false alarms)", constrain="domain", **shares
-    )
-    settings["yaxis"] = axis(
-        theme,
-        "Out-of-distribution flagged (positive)",
-        scaleanchor="x",
-        constrain="domain",
-        **shares,
-    )
-    settings["showlegend"] = True
-    settings["legend"] = legend(theme)
-    figure = go.Figure(layout=settings)
+    x = share_axis(theme, "In-distribution flagged (false alarms)", constrain="domain")
+    square = {"scaleanchor": "x", "constrain": "domain"}
+    y = share_axis(theme, "Out-of-distribution flagged (positive)", **square)
+    figure = sheet(theme, ROC_PX, x, y, margin=(62, 26, 40, 46), named=True)
     figure.add_scatter(
         x=[0, 1],
         y=[0, 1],
@@ -165,8 +152,6 @@ class Density:
 
 def density(shown: Density, theme: Theme) -> go.Figure:
     """Draw both sets as outlines in percent of each, and tint what is flagged."""
-    settings = layout(theme, DENSITY_PX)
-    settings["margin"] = {"l": 44, "r": 26, "t": 52, "b": 46}
     ends = _ends(shown.edges, log=shown.log)
     across: dict[str, Any] = {"range": ends, "showgrid": False}
     if shown.log:
@@ -175,20 +160,18 @@ def density(shown: Density, theme: Theme) -> go.Figure:
         texts = [_power(int(k)) for k in powers.tolist()]
         texts[0] = f"≤ {texts[0]}"
         across |= {"type": "log", "tickvals": (10.0**powers).tolist(), "ticktext": texts}
-    settings["xaxis"] = axis(theme, shown.axis, **across)
-    settings["yaxis"] = axis(theme, "% of the set", rangemode="tozero")
-    settings["showlegend"] = True
-    settings["legend"] = legend(theme) | {"y": 1.1}
-    settings["annotations"] = [
-        {
-            "y": 1.0,
-            "yref": "paper",
-            "yanchor": "bottom",
-            "showarrow": False,
-            "font": {"size": 12.5, "color": theme.ink},
-        }
-    ]
-    figure = go.Figure(layout=settings)
+    flagged: dict[str, Any] = {"y": 1.0, "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    flagged["font"] = {"size": 12.5, "color": theme.ink}
+    figure = sheet(
+        theme,
+        DENSITY_PX,
+        axis(theme, shown.axis, **across),
+        axis(theme, "% of the set", rangemode="tozero"),
+        margin=(44, 26, 52, 46),
+        showlegend=True,
+        legend=legend(theme) | {"y": 1.1},
+        annotations=[flagged],
+    )
     high = float(shown.edges[-1])
     figure.add_vrect(
         x0=high, x1=high, fillcolor=faded(theme.quiet, 0.12), line_width=0, layer="below"

@@ -7,10 +7,11 @@ import plotly.graph_objects as go
 
 from core.arrays import Float
 from core.calibrators.search import GAMMAS, Landscape
+from core.screens.kit.curves import sheet
 from core.screens.kit.diagram import GROWTH, SMALLEST, share_axis
 from core.screens.kit.marks import speech
 from core.screens.kit.numbers import MINUS
-from core.screens.kit.theme import Theme, axis, layout
+from core.screens.kit.theme import Theme, axis
 from core.studies.temperatures import TemperatureStep
 
 HEIGHT = 330
@@ -38,9 +39,7 @@ def landscape(surface: Landscape, line: Float, theme: Theme) -> go.Figure:
     `line` holds a temperature for each of GAMMAS. Colours are logarithmic in the
     excess over the best; bright is good.
     """
-    settings = layout(theme, HEIGHT)
-    settings["margin"] = {"l": 56, "r": 20, "t": 14, "b": 46}
-    settings["xaxis"] = axis(
+    x = axis(
         theme,
         "Temperature T",
         type="log",
@@ -50,7 +49,7 @@ def landscape(surface: Landscape, line: Float, theme: Theme) -> go.Figure:
         showgrid=False,
     )
     gammas = [float(surface.gammas[0]), float(surface.gammas[-1])]
-    settings["yaxis"] = axis(theme, "Focal map γ", range=gammas, showgrid=False)
+    y = axis(theme, "Focal map γ", range=gammas, showgrid=False)
     # Names of the best place and the line where there is room, and of the plain temperatures, which
     # can be read on any colour of the map
     best = surface.best
@@ -68,8 +67,8 @@ def landscape(surface: Landscape, line: Float, theme: Theme) -> go.Figure:
         words.append({"text": "temperature scaling: γ = 0", "xanchor": "left"} | start)
     box = {"showarrow": False, "bgcolor": theme.paper, "opacity": 0.9, "borderpad": 3}
     box["font"] = {"size": 12.5, "color": theme.ink}
-    settings["annotations"] = [box | annotation for annotation in words]
-    figure = go.Figure(layout=settings)
+    annotations = [box | annotation for annotation in words]
+    figure = sheet(theme, HEIGHT, x, y, margin=(56, 20, 14, 46), annotations=annotations)
     above = excess(surface)
     low = -1.0 if surface.objective != "nll" else 0.0
     ticks = [k for k in range(-1, 6) if low <= k <= low + DECADES]
@@ -136,10 +135,8 @@ def walk_diagram(
     """
     words = speech(target)
     square = {"scaleanchor": "x", "constrain": "domain", "constraintoward": "bottom"}
-    settings = layout(theme, WALK_HEIGHT)
-    settings["xaxis"] = share_axis(theme, words.claim, constrain="domain")
-    settings["yaxis"] = share_axis(theme, words.actual, **square)
-    figure = go.Figure(layout=settings)
+    x = share_axis(theme, words.claim, constrain="domain")
+    figure = sheet(theme, WALK_HEIGHT, x, share_axis(theme, words.actual, **square))
     diagonal = {"color": theme.quiet, "width": 1.4, "dash": "dash"}
     figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=diagonal, hoverinfo="skip")
     for ghost, symbol in zip(ghosts, ("circle-open", "diamond-open"), strict=False):

@@ -15,6 +15,7 @@ from core.fields import JsonObject
 from core.metrics.records import Score
 from core.published import IN_HUNDREDTHS, PAPERS, PublishedNumber, definition, settings
 from core.screens.kit import methods
+from core.screens.kit.curves import hovers, sheet
 from core.screens.kit.marks import RunMark
 from core.screens.kit.numbers import MINUS, MISSING, count
 from core.screens.kit.records import (
@@ -30,7 +31,7 @@ from core.screens.kit.records import (
     TableRow,
 )
 from core.screens.kit.text import safe, short
-from core.screens.kit.theme import Theme, axis, layout, name_axis
+from core.screens.kit.theme import Theme, axis, name_axis
 from core.screens.published.lines import (
     BASELINES,
     DATA,
@@ -529,14 +530,13 @@ def dot_plot(rows: Sequence[DotRow], theme: Theme, *, title: str, from_zero: boo
     ends = [end for d in dots for end in (d.low, d.value, d.high) if end is not None]
     low, high = 0.0 if from_zero else min(ends), max(ends)
     pad = PAD * (high - low or 1.0)
-    settings = layout(theme, FRAME_PX + ROW_PX * len(rows))
-    settings["margin"] = {"l": 16 + CHARACTER_PX * max(map(len, names)), "r": 16, "t": 10, "b": 46}
     reach = [low if from_zero else low - pad, high + pad]
-    settings["xaxis"] = axis(theme, title, range=reach, nticks=6, tickformat="~g")
+    x = axis(theme, title, range=reach, nticks=6, tickformat="~g")
     badges = [f"<b>{row.mark.letter}</b> " if row.mark else "" for row in rows]
     shown = [badge + safe(name) for badge, name in zip(badges, names, strict=True)]
-    settings["yaxis"] = name_axis(theme, shown)
-    figure = go.Figure(layout=settings)
+    margin = 16 + CHARACTER_PX * max(map(len, names)), 16, 10, 46
+    height = FRAME_PX + ROW_PX * len(rows)
+    figure = sheet(theme, height, x, name_axis(theme, shown), margin=margin)
     for at, row in enumerate(rows):
         values = [dot.value for dot in row.dots]
         colours = [theme.bars if dot.posthoc == "none" else theme.accent for dot in row.dots]
@@ -563,8 +563,7 @@ def dot_plot(rows: Sequence[DotRow], theme: Theme, *, title: str, from_zero: boo
             name=row.name,
             mode="markers",
             marker=marker,
-            hovertext=[f"<b>{safe(row.name)}</b><br>{safe(dot.words)}" for dot in row.dots],
-            hovertemplate="%{hovertext}<extra></extra>",
+            **hovers([f"<b>{safe(row.name)}</b><br>{safe(dot.words)}" for dot in row.dots]),
             cliponaxis=False,
         )
     return figure

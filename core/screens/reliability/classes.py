@@ -13,7 +13,7 @@ from core.metrics.macro import corrected_codes
 from core.metrics.records import TOO_HIGH, TOO_LOW, Audit, ClassRow, Gap, Score, TargetAudit
 from core.screens.kit import cards
 from core.screens.kit.cards import calibration_error, tiles
-from core.screens.kit.curves import whiskers
+from core.screens.kit.curves import SHARES, hovers, marker, sheet, whiskers
 from core.screens.kit.labels import (
     PLAIN_VERBS,
     VERBS,
@@ -28,7 +28,7 @@ from core.screens.kit.numbers import MISSING, count, in_hundred, percent, points
 from core.screens.kit.records import Cell, Column, FigureCard, Sentence, Table, Tile, columns_of
 from core.screens.kit.sentences import with_caveats
 from core.screens.kit.text import safe, short
-from core.screens.kit.theme import Theme, Tone, axis, faded, layout, name_axis
+from core.screens.kit.theme import Theme, Tone, axis, faded, name_axis
 from core.screens.kit.words import TONE_WORDS, with_row_noun
 
 ROW_PX = 23
@@ -48,15 +48,13 @@ def class_gaps(rows: tuple[ClassRow, ...], theme: Theme, *, outcome: str = "righ
     `outcome` is what `accuracy` counts.
     """
     drawn = [(row, row.gap) for row in rows if row.gap is not None]
-    settings = layout(theme, ROW_PX * len(drawn) + 62)
-    settings["margin"] = {"l": 132, "r": 138, "t": 8, "b": 46}
     ends = [100.0 * value for _, gap in drawn for value in (gap.gap, gap.low, gap.high)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     pad = 0.04 * max(high - low, 1.0)
     reach = [low - (pad if low < 0 else 0.2 * pad), high + pad]
-    settings["xaxis"] = axis(theme, "◂ says less · points · says more ▸", range=reach, nticks=3)
-    settings["yaxis"] = name_axis(theme, [safe(short(row.name, 18)) for row, _ in drawn])
-    settings["annotations"] = [
+    x = axis(theme, "◂ says less · points · says more ▸", range=reach, nticks=3)
+    y = name_axis(theme, [safe(short(row.name, 18)) for row, _ in drawn])
+    printed = [
         {
             "text": f"{points(gap.gap, gap.low, gap.high, signed=True)} "
             f"<span style='color:{theme.quiet}'>({span(gap.low, gap.high, signed=True)})</span>",
@@ -69,39 +67,34 @@ def class_gaps(rows: tuple[ClassRow, ...], theme: Theme, *, outcome: str = "righ
         }
         for i, (_, gap) in enumerate(drawn)
     ]
-    hovers = [
+    words = [
         f"<b>{safe(short(row.name, 60))}</b>: {count(row.n)} "
         f"{with_row_noun('image' if row.n == 1 else 'images')},<br>"
         f"says {percent(row.confidence)}, {outcome} {percent(row.accuracy)}"
         for row, _ in drawn
     ]
-    figure = go.Figure(layout=settings)
+    margin = (132, 138, 8, 46)
+    figure = sheet(theme, ROW_PX * len(drawn) + 62, x, y, margin=margin, annotations=printed)
     figure.add_vline(x=0, line={"color": theme.quiet, "width": 1.2})
     tones: tuple[Tone, ...] = ("few", "under", "over")
     for tone in tones:
         at = [i for i, (row, _) in enumerate(drawn) if gap_tone(row) == tone]
         if not at:
             continue
-        colour, ring = theme.mark(tone), tone == "few"
         gaps = [drawn[i][1] for i in at]
         figure.add_scatter(
             x=[100.0 * gap.gap for gap in gaps],
             y=at,
             name=tone,
             mode="markers",
-            marker={
-                "size": 9,
-                "color": theme.paper if ring else colour,
-                "line": {"color": colour, "width": 2 if ring else 0},
-            },
+            marker=marker(theme, tone, 9),
             error_x=whiskers(
                 [100.0 * max(0.0, gap.high - gap.gap) for gap in gaps],
                 [100.0 * max(0.0, gap.gap - gap.low) for gap in gaps],
-                colour,
+                theme.mark(tone),
             ),
             customdata=[drawn[i][0].index for i in at],
-            hovertext=[hovers[i] for i in at],
-            hovertemplate="%{hovertext}<extra></extra>",
+            **hovers([words[i] for i in at]),
             cliponaxis=False,
         )
     return figure
@@ -122,16 +115,13 @@ def risk_coverage(coverage: Float, risk: Float, theme: Theme) -> go.Figure:
     """
     overall = float(risk[-1])
     top = max(0.01, 1.15 * float(risk.max()))
-    settings = layout(theme, 270)
-    settings["xaxis"] = axis(
-        theme,
-        "Answered, most confident first (share)",
-        range=[0, 1],
-        tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
-        ticktext=["0", "20", "40", "60", "80", "100 %"],
-    )
-    settings["yaxis"] = axis(theme, "Wrong among them", range=[0, top], nticks=5, tickformat=".3~p")
-    figure = go.Figure(layout=settings)
+    x = axis(theme, "Answered, most confident first (share)", **SHARES)
+    y = axis(theme, "Wrong among them", range=[0, top], nticks=5, tickformat=".3~p")
+    figure = sheet(theme, 270, x, y)
+    words = [
+        f"<b>Most confident {percent(c)}</b>:<br>wrong {percent(r)}"
+        for c, r in zip(coverage, risk, strict=True)
+    ]
     figure.add_hline(y=overall, line={"color": theme.quiet, "width": 1.2, "dash": "dot"})
     figure.add_scatter(
         x=coverage,
@@ -141,11 +131,7 @@ def risk_coverage(coverage: Float, risk: Float, theme: Theme) -> go.Figure:
         line={"color": theme.ink, "width": 2, "shape": "hv"},
         fill="tozeroy",
         fillcolor=faded(theme.quiet, 0.1),
-        hovertext=[
-            f"<b>Most confident {percent(c)}</b>:<br>wrong {percent(r)}"
-            for c, r in zip(coverage, risk, strict=True)
-        ],
-        hovertemplate="%{hovertext}<extra></extra>",
+        **hovers(words),
     )
     figure.add_annotation(
         text=f"answering everything: {percent(overall)} wrong",

@@ -12,7 +12,7 @@ from core.metrics.human import HumanAudit, HumanScore, VoteBin
 from core.metrics.human.audit import Disagreement
 from core.metrics.records import Gap
 from core.predictions import Predictions
-from core.screens.kit.curves import whiskers
+from core.screens.kit.curves import hovers, sheet, whiskers
 from core.screens.kit.numbers import (
     MISSING,
     THIN,
@@ -39,7 +39,7 @@ from core.screens.kit.records import (
     columns_of,
 )
 from core.screens.kit.text import short
-from core.screens.kit.theme import Theme, Tone, axis, layout
+from core.screens.kit.theme import Theme, Tone, axis
 from core.screens.kit.words import with_row_noun
 from core.studies.human import LABELS, SHOWN, VOTES, FarRows, FittedOn, HumanFits, HumanStudy
 
@@ -220,18 +220,10 @@ def disagreement_gaps(groups: Disagreement, title: str, tick: str, theme: Theme)
 
     `title` is that of the axis, `tick` how a group's entropy is written under it.
     """
-    settings = layout(theme, HEIGHT)
-    x = np.arange(groups.count.size)
-    settings["xaxis"] = axis(
-        theme,
-        title,
-        range=[-0.6, x.size - 0.4],
-        tickvals=x.tolist(),
-        ticktext=[tick.format(entropy) for entropy in groups.entropy.tolist()],
-        showgrid=False,
-    )
-    settings["yaxis"] = axis(theme, "More sure than people, points", nticks=6)
-    figure = go.Figure(layout=settings)
+    x, names = np.arange(groups.count.size), map(tick.format, groups.entropy.tolist())
+    ticks = {"tickvals": x.tolist(), "ticktext": list(names), "showgrid": False}
+    across = axis(theme, title, range=[-0.6, x.size - 0.4], **ticks)
+    figure = sheet(theme, HEIGHT, across, axis(theme, "More sure than people, points", nticks=6))
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
     known = np.isfinite(groups.known)
     figure.add_scatter(
@@ -242,7 +234,7 @@ def disagreement_gaps(groups: Disagreement, title: str, tick: str, theme: Theme)
         marker={"symbol": "line-ew", "size": 22, "line": {"color": theme.bars, "width": 3}},
         hovertemplate="%{y:.1f} points<extra></extra>",
     )
-    hovers = [
+    words = [
         f"<b>{with_span(gap, low, high)} points</b>, {count(n)} {with_row_noun('images')},<br>"
         f"says {percent(says)}, {percent(agreement)} of people agree"
         for _, n, says, agreement, gap, low, high, _ in _rows(groups)
@@ -266,8 +258,7 @@ def disagreement_gaps(groups: Disagreement, title: str, tick: str, theme: Theme)
                 100.0 * np.maximum(gap - groups.low[at], 0.0),
                 colour,
             ),
-            hovertext=[hovers[i] for i in at],
-            hovertemplate="%{hovertext}<extra></extra>",
+            **hovers([words[i] for i in at]),
         )
     return figure
 

@@ -25,6 +25,7 @@ from core.metrics.records import (
 )
 from core.metrics.verdict import share
 from core.screens.kit.cards import calibration_error, level_of
+from core.screens.kit.curves import hovers, sheet
 from core.screens.kit.labels import holm_adjusted
 from core.screens.kit.numbers import (
     MISSING,
@@ -50,7 +51,7 @@ from core.screens.kit.sentences import (
     plain_shares,
     with_caveats,
 )
-from core.screens.kit.theme import Theme, Tone, axis, faded, layout
+from core.screens.kit.theme import Theme, Tone, axis, faded
 from core.screens.kit.words import with_row_noun
 
 NARROW = 0.10  # an interval at most this wide that holds what was said fits, as far as it shows
@@ -91,19 +92,17 @@ def dumbbells(groups: tuple[Group, ...], theme: Theme, *, came_true: str = "righ
     Groups come from the least to the most certain; an empty one stays as a name without marks.
     `came_true` stands beside the dot: "right", or "present" for one class or label.
     """
-    settings = layout(theme, 92 * len(groups) + 80)
-    settings["margin"] = {"l": 182, "r": 40, "t": 20, "b": 50}
     # Tens around everything drawn, the upper end at 100 with room for the last label
     ends = [100.0 * v for g in groups if g.n for v in (g.says, g.low)]
     least = 10.0 * int(min([*ends, 90.0]) // 10.0)
     reach = [least - 6.0, 104.0]
-    settings["xaxis"] = axis(theme, "times in 100", range=reach, dtick=10)
+    x = axis(theme, "times in 100", range=reach, dtick=10)
     labels = [
         f"<b>{g.name} ({g.range})</b><br><span style='color:{theme.quiet}'>{count(g.n)} "
         f"{with_row_noun('picture' if g.n == 1 else 'pictures')}</span>"
         for g in groups
     ]
-    settings["yaxis"] = axis(
+    y_axis = axis(
         theme,
         range=[-0.6, len(groups) - 0.4],
         tickvals=list(range(len(groups))),
@@ -111,7 +110,7 @@ def dumbbells(groups: tuple[Group, ...], theme: Theme, *, came_true: str = "righ
         tickfont={"size": 13, "color": theme.ink},
         showgrid=False,
     )
-    figure = go.Figure(layout=settings)
+    figure = sheet(theme, 92 * len(groups) + 80, x, y_axis, margin=(182, 40, 20, 50))
     for y, group in enumerate(groups):
         if not group.n:
             continue
@@ -153,8 +152,7 @@ def dumbbells(groups: tuple[Group, ...], theme: Theme, *, came_true: str = "righ
             textposition="bottom center",
             textfont={"size": 13, "color": theme.word(group.tone)},
             customdata=[y],
-            hovertext=[words],
-            hovertemplate="%{hovertext}<extra></extra>",
+            **hovers([words]),
             cliponaxis=False,
         )
     return figure

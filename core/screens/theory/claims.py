@@ -38,12 +38,12 @@ from core.screens.kit.curves import (
     TheoryCurve,
     chart,
     curve_table,
-    legend,
+    sheet,
     tint,
 )
 from core.screens.kit.numbers import MINUS, THIN, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Table, columns_of
-from core.screens.kit.theme import Theme, layout
+from core.screens.kit.theme import Theme
 from core.screens.theory.view import (
     FCL_WEIGHT,
     GRADIENT_PAPER,
@@ -378,14 +378,10 @@ def boundaries(run: LinearToy, curves: tuple[TheoryCurve, ...], theme: Theme) ->
 
 def _empty(theme: Theme) -> go.Figure:
     """Return the triangle with the names of its corners."""
-    settings = layout(theme, 430)
-    settings["margin"] = {"l": 16, "r": 16, "t": 40, "b": 16}
     hidden = {"visible": False, "fixedrange": True, "constrain": "domain"}
-    settings["xaxis"] = hidden | {"range": [-0.06, 1.06]}
-    settings["yaxis"] = hidden | {"range": [-0.09, HEIGHT + 0.09]}
-    settings["yaxis"] |= {"scaleanchor": "x", "constraintoward": "top"}  # blank goes below
-    settings["showlegend"] = True
-    settings["legend"] = legend(theme)
+    x, y = hidden | {"range": [-0.06, 1.06]}, hidden | {"range": [-0.09, HEIGHT + 0.09]}
+    y |= {"scaleanchor": "x", "constraintoward": "top"}  # blank goes below
+    figure = sheet(theme, 430, x, y, margin=(16, 16, 40, 16), named=True)
     unseen = {"hoverinfo": "skip", "showlegend": False, "cliponaxis": False}
     names = go.Scatter(
         x=CORNERS[:, 0],
@@ -397,7 +393,7 @@ def _empty(theme: Theme) -> go.Figure:
         textfont={"size": 12.5, "color": theme.quiet},
         **unseen,
     )
-    return go.Figure([_outline(theme), names], settings)
+    return figure.add_traces([_outline(theme), names])
 
 
 def _outline(theme: Theme) -> go.Scatter:

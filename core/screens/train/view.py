@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 
 from core.arrays import Float, Int
 from core.histories import History
-from core.screens.kit.curves import SHARES, Colour, Dash, Plot, TheoryCurve, legend
+from core.screens.kit.curves import SHARES, Colour, Dash, Plot, TheoryCurve, legend, sheet
 from core.screens.kit.marks import RunMark, marks
 from core.screens.kit.numbers import Kind, count, finite, percent, points, three
 from core.screens.kit.records import Cell, Column, FigureCard, Table, columns_of
 from core.screens.kit.text import clean, safe, short
-from core.screens.kit.theme import Theme, axis, layout
+from core.screens.kit.theme import Theme, axis
 from core.training.distributions import (
     BINS,
     DECADES,
@@ -87,16 +87,12 @@ def kept(value: Float, most: int = MOST_POINTS) -> Int:
 
 def panel(measure: MeasurePanel, theme: Theme) -> go.Figure:
     """Draw a measure by epoch; the axis holds all epochs that were asked for from the start."""
-    settings = layout(theme, HEIGHT + WITH_LEGEND * measure.named)
-    settings["margin"] = {"l": 52, "r": 18, "t": 14 + WITH_LEGEND * measure.named, "b": 38}
     last = max([measure.n_epochs, *(int(line.epoch.max(initial=1)) for line in measure.lines)])
     pad = 0.03 * max(last - 1, 1)
     # Ticks at whole epochs only
     few = {"tick0": 1, "dtick": 1} if last <= MOST_TICKS else {"nticks": MOST_TICKS}
     ticks = {"tickformat": ",d", **few}
-    settings["xaxis"] = axis(
-        theme, measure.across, range=[1 - pad, last + pad], showgrid=False, **ticks
-    )
+    x = axis(theme, measure.across, range=[1 - pad, last + pad], showgrid=False, **ticks)
     up: dict[str, Any] = {"nticks": 5}  # Any: plotly's settings
     values = np.concatenate([line.value for line in measure.lines])
     values = values[np.isfinite(values) & (values > 0)]
@@ -106,10 +102,16 @@ def panel(measure: MeasurePanel, theme: Theme) -> go.Figure:
         up |= {"type": "log", "exponentformat": "power", "dtick": 1}
     if measure.unit == "share":
         up["ticksuffix"] = " %"
-    settings["yaxis"] = axis(theme, **up)
-    settings["showlegend"] = measure.named
-    settings["legend"] = legend(theme)
-    figure = go.Figure(layout=settings)
+    more = WITH_LEGEND * measure.named
+    figure = sheet(
+        theme,
+        HEIGHT + more,
+        x,
+        axis(theme, **up),
+        margin=(52, 18, 14 + more, 38),
+        showlegend=measure.named,
+        legend=legend(theme),
+    )
     digits = {"share": ".2f} %", "points": ".2f}"}.get(measure.unit, ".3~g}")
     scale = 100.0 if measure.unit in IN_PERCENT else 1.0
     for line in measure.lines:
