@@ -43,8 +43,7 @@ with frame.caught():
         classes, curve = audits.classes(run, split), reliability.risk_curve(run, split, audit)
         subject = Subject(run.name, split, run.file_digest, run.class_names, run.notices)
         places = reliability.places()
-        reliability.binned_parts(
-            reliability.Shown(run, split, audit, ready, subject, parts_table(audit, classes)),
-            reliability.Places(head, numbers, settings, places, st.container()),
-        )
+        at = reliability.Places(head, numbers, settings, places, st.container())
+        by_class = parts_table(audit, classes)
+        reliability.binned_parts(run, split, audit, ready, subject, by_class, at)
         reliability.unbinned(places, unbinned_cards(audit, subject, classes, curve))

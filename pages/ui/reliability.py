@@ -336,18 +336,6 @@ def metrics(run: open_runs.Run, split: str, target_audit: TargetAudit) -> None:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What the page speaks of, whatever the bins."""
-
-    run: open_runs.Run
-    split: str
-    audit: Audit
-    ready: PreparedTarget
-    subject: Subject
-    parts: Table
-
-
-@dataclass(frozen=True)
 class Places:
     """Where what the bins decide stands, in the order of the page."""
 
@@ -359,20 +347,25 @@ class Places:
 
 
 @frame.fragment
-def binned_parts(shown: Shown, at: Places) -> None:
+def binned_parts(
+    run: open_runs.Run,
+    split: str,
+    audit: Audit,
+    ready: PreparedTarget,
+    subject: Subject,
+    by_class: Table,
+    at: Places,
+) -> None:
     """Draw the choice of bins, and all that depends on it."""
-    run, split, audit = shown.run, shown.split, shown.audit
     with at.controls:
         rule, n_bins = bins()
-    target_audit = audits.diagram(shown.ready, n_bins=n_bins, rule=rule)
+    target_audit = audits.diagram(ready, n_bins=n_bins, rule=rule)
     with at.figures.scale.container():
         widgets.key(KEY)
         bin_index = opened_bin(target_audit.bins)
         counts = log_counts()
         odds = log_odds(rule, target_audit.bins)
-    view = reliability_view(
-        audit, shown.subject, chosen=target_audit, log_counts=counts, log_odds=odds
-    )
+    view = reliability_view(audit, subject, chosen=target_audit, log_counts=counts, log_odds=odds)
     with at.head:
         widgets.eyebrow(view.eyebrow)
         widgets.sentence(view.sentence)
@@ -388,5 +381,5 @@ def binned_parts(shown: Shown, at: Places) -> None:
             widgets.caption("Labels are what most people chose.")
         frame.read_notes(view.notices)
         meanings(view.numbers)
-        parts(shown.parts)
+        parts(by_class)
         metrics(run, split, target_audit)

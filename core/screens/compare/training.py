@@ -15,7 +15,7 @@ from core.losses.catalogue import LOSSES, LossEntry
 from core.metrics.comparison import Compared
 from core.metrics.paired import PAIRED
 from core.models.catalogue import OURS, TEXT_MODELS, ModelEntry
-from core.screens.compare.figures import add_letters
+from core.screens.compare.view import add_letters
 from core.screens.kit.curves import area, hovers, legend, sheet
 from core.screens.kit.differences import HEADS, HIGHER, IN_POINTS, NamedRun, value_kind
 from core.screens.kit.marks import DASHES, RunMark

@@ -187,28 +187,6 @@ def _diagram_title(grid: HistoryGrid, at: int, words: "GammaWords") -> str:
     return f"Validation after {words.terms.epoch.lower()} {grid.moment(at)}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class GammaWords:
-    """How one edition of the page speaks of a history."""
-
-    page: str
-    eyebrow: str  # of the page, the name of the history and its origin
-    about: str
-    terms: GammaTerms
-    answers: ClaimWords
-    key: tuple[Swatch, ...]
-    map_title: str
-    map_note: str  # of the number of bins
-    map_alt: Callable[[GammaDynamics], str]
-    diagram_note: str
-    ringed: Callable[[int, float, float], str]  # of number, confidence and accuracy of the bin
-    sentence: Callable[..., Sentence]
-    tiles: Callable[[GammaDynamics, int], tuple[Tile, ...]]
-    frozen: Callable[[GammaDynamics, int], str]
-    caption: Callable[[GammaDynamics, int], str]
-    table: Callable[[HistoryGrid, int], Table]
-
-
 def _caption(dynamics: GammaDynamics, at: int) -> str:
     grid = dynamics.grid
     trains = "" if dynamics.replayed else "; what follows trains with it"
@@ -269,31 +247,40 @@ def _plain_map_alt(dynamics: GammaDynamics) -> str:
     )
 
 
-TECHNICAL = GammaWords(
-    page="Gamma dynamics",
-    eyebrow="{} · {} · {}",
-    about="AdaFocal and CalFocal learn one gamma for each bin of confidence.",
-    terms=TERMS,
-    answers=ANSWERS,
-    key=(
+@dataclass(frozen=True, kw_only=True)
+class GammaWords:
+    """How one edition of the page speaks of a history; the defaults are those of the full view."""
+
+    page: str = "Gamma dynamics"
+    eyebrow: str = "{} · {} · {}"  # of the page, the name of the history and its origin
+    about: str = "AdaFocal and CalFocal learn one gamma for each bin of confidence."
+    terms: GammaTerms = TERMS
+    answers: ClaimWords = ANSWERS
+    key: tuple[Swatch, ...] = (
         Swatch("γ above 0, or over-confident", "over", "dot"),
         Swatch("γ below 0, or under-confident", "under", "dot"),
         Swatch("γ changed sign", "few", "ring"),
         Swatch("no validation answers", "quiet", "block"),
-    ),
-    map_title="γ and gap by bin",
-    map_note="bin {} is the most certain",
-    map_alt=_map_alt,
-    diagram_note="square: the chosen bin",
-    ringed=lambda number, says, right: (
+    )
+    map_title: str = "γ and gap by bin"
+    map_note: str = "bin {} is the most certain"  # of the number of bins
+    map_alt: Callable[[GammaDynamics], str] = _map_alt
+    diagram_note: str = "square: the chosen bin"
+    ringed: Callable[[int, float, float], str] = lambda number, says, right: (
         f"Bin {number}, in a square: says {percent(says)}, right {percent(right)}."
-    ),
-    sentence=sentence,
-    tiles=lambda dynamics, at: tiles(dynamics.grid, dynamics.learned, at),
-    frozen=lambda dynamics, at: frozen_words(dynamics.grid, dynamics.learned.rule, at),
-    caption=_caption,
-    table=_table,
-)
+    )  # of number, confidence and accuracy of the bin
+    sentence: Callable[..., Sentence] = sentence
+    tiles: Callable[[GammaDynamics, int], tuple[Tile, ...]] = lambda dynamics, at: tiles(
+        dynamics.grid, dynamics.learned, at
+    )
+    frozen: Callable[[GammaDynamics, int], str] = lambda dynamics, at: frozen_words(
+        dynamics.grid, dynamics.learned.rule, at
+    )
+    caption: Callable[[GammaDynamics, int], str] = _caption
+    table: Callable[[HistoryGrid, int], Table] = _table
+
+
+TECHNICAL = GammaWords()
 PLAIN = GammaWords(
     page="Training, round by round",
     eyebrow="{} · {}",

@@ -46,64 +46,48 @@ from core.studies.human import LABELS, SHOWN, VOTES, FarRows, FittedOn, HumanFit
 
 @dataclass(frozen=True)
 class HumanWords:
-    """Words of one edition: heads of numbers and tables, and what they mean."""
+    """Words of one edition, heads and meanings; the defaults are those of the full view."""
 
-    distance: str
-    distance_help: str
-    entropy: str
-    entropy_help: str
-    rank: str
-    rank_help: str
-    error: str
-    error_help: str
-    likelihood: str
-    likelihood_help: str
-    figure: str
-    figure_note: str
-    axis: str
-    tick: str
-    rows: str
-    floor: str
-    no_floor: str
-    best: str
-    far_distance: str
-    fits: str
-    fitted: str
-    labels: str
-    votes: str
-    far: str
-    known: str
+    distance: str = "TVD"
+    distance_help: str = (
+        "Total variation distance between probabilities and shares of votes, 0 to 1."
+    )
+    entropy: str = "Entropy gap"
+    entropy_help: str = (
+        "Entropy of the probabilities minus that of the votes, in nats; below 0 the model "
+        "is more confident than people."
+    )
+    rank: str = "Ranked alike"
+    rank_help: str = (
+        "Share of images whose classes model and people rank alike; people's ties may come "
+        "in either order."
+    )
+    error: str = "ECE against votes"
+    error_help: str = "ECE with the share of people who agree in place of right and wrong, 15 bins."
+    likelihood: str = "Soft NLL"
+    likelihood_help: str = (
+        "Negative log-likelihood of the votes; it cannot lie below their entropy."
+    )
+    figure: str = "Gap by disagreement"
+    figure_note: str = (
+        "confidence minus share of people who agree; images by entropy of their votes"
+    )
+    axis: str = "◂ people agree · entropy of their votes, nats · people disagree ▸"
+    tick: str = "{:.2f}"
+    rows: str = "images"
+    floor: str = "floor {}"
+    no_floor: str = "no floor: {}"
+    best: str = "at best {}"
+    far_distance: str = "TVD"
+    fits: str = "Temperature on votes and on majority labels"
+    fitted: str = "Fitted on {} (T = {}),"
+    labels: str = "majority labels"
+    votes: str = "votes"
+    far: str = "Images where model and people differ most"
+    known: str = "a model that knew the true shares"
 
 
-TECHNICAL = HumanWords(
-    distance="TVD",
-    distance_help="Total variation distance between probabilities and shares of votes, 0 to 1.",
-    entropy="Entropy gap",
-    entropy_help="Entropy of the probabilities minus that of the votes, in nats; below 0 the model "
-    "is more confident than people.",
-    rank="Ranked alike",
-    rank_help="Share of images whose classes model and people rank alike; people's ties may come "
-    "in either order.",
-    error="ECE against votes",
-    error_help="ECE with the share of people who agree in place of right and wrong, 15 bins.",
-    likelihood="Soft NLL",
-    likelihood_help="Negative log-likelihood of the votes; it cannot lie below their entropy.",
-    figure="Gap by disagreement",
-    figure_note="confidence minus share of people who agree; images by entropy of their votes",
-    axis="◂ people agree · entropy of their votes, nats · people disagree ▸",
-    tick="{:.2f}",
-    rows="images",
-    floor="floor {}",
-    no_floor="no floor: {}",
-    best="at best {}",
-    far_distance="TVD",
-    fits="Temperature on votes and on majority labels",
-    fitted="Fitted on {} (T = {}),",
-    labels="majority labels",
-    votes="votes",
-    far="Images where model and people differ most",
-    known="a model that knew the true shares",
-)
+TECHNICAL = HumanWords()
 PLAIN = HumanWords(
     distance="Difference from people",
     distance_help="Of 100 parts of certainty, how many the model places on other answers than "

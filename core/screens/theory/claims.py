@@ -59,6 +59,7 @@ from core.screens.theory.view import (
     number,
     quiet_curve,
     share,
+    square,
     weight_card,
     written,
 )
@@ -596,7 +597,7 @@ def _falling_card() -> FigureCard:
 
 def _fcl_card(gamma: float, truth: float, weight: float) -> FigureCard:
     q, p, name = float(fcl_minimiser(truth, gamma, weight)), INSIDE, written(gamma)
-    return Plot(
+    return square(
         curves=(
             quiet_curve("a proper loss", p, p, dash="dash"),
             TheoryCurve("focal alone (λ = 0)", p, fcl_minimiser(p, gamma, 0.0), 2, "dot"),
@@ -604,10 +605,7 @@ def _fcl_card(gamma: float, truth: float, weight: float) -> FigureCard:
         ),
         across="True share",
         up="Minimiser of the loss",
-        x=SHARES,
-        y=SHARES,
         spots=(Highlight(truth, q, f"example: {percent(truth)} → {percent(q)}"),),
-        square=True,
         hover="is %{x:.1%}, says %{y:.1%}",
     ).card(
         "fcl",

@@ -59,6 +59,7 @@ FROM_ZERO = {"rangemode": "tozero"}
 
 main_curve = partial(TheoryCurve, width=3.0)  # of the gamma that is chosen
 quiet_curve = partial(TheoryCurve, colour="quiet", width=1.4)  # what it is compared with
+square = partial(Plot, x=SHARES, y=SHARES, square=True)  # of one share against another
 
 
 def number(key: str, label: str = "") -> Column:
@@ -176,14 +177,11 @@ def plain_card(gamma: float, truth: float) -> FigureCard:
     q = stated(truth, gamma)
     read = f"says {in_hundred(q)} in 100, right {in_hundred(truth)} times in 100"
     curve = main_curve(f"strength {written(gamma)}", sigmoid(LOGITS), mapped(gamma))
-    return Plot(
+    return square(
         curves=(_diagonal(), curve),
         across="Model says, times in 100",
         up="Right, times in 100",
-        x=SHARES,
-        y=SHARES,
         spots=(Highlight(q, truth, f"example: {read}"),),
-        square=True,
         hover="says %{x:.0%}, right %{y:.0%}",
     ).card(
         "knob",
@@ -211,15 +209,12 @@ def map_cards(gamma: float, truth: float, also: tuple[float, ...]) -> tuple[Figu
         TheoryCurve(f"γ = {written(g)}", says, mapped(g), i, MAP_DASHES[i % len(MAP_DASHES)], 1.6)
         for i, g in enumerate(also)
     ]
-    card = Plot(
+    card = square(
         curves=(_diagonal(), *bounds, *others, main_curve(f"γ = {name}", says, mapped(gamma))),
         across="Model says",
         up="True share (the map)",
-        x=SHARES,
-        y=SHARES,
         spots=(Highlight(q, truth, f"example: {percent(q)} → {percent(truth)}"),),
         between=bounds,
-        square=True,
         hover="says %{x:.1%}, is %{y:.1%}",
     ).card(
         "map",
@@ -476,14 +471,11 @@ def optimum_cards(gamma: float, truth: float) -> tuple[FigureCard, FigureCard]:
     says = stated(truth, gamma)
     at = {g: float(np.interp(0.8, p, curve)) for g, curve in optima.items()}
     read = ", ".join(f"{percent(q)} at gamma {written(g)}" for g, q in at.items())
-    optimum_card = Plot(
+    optimum_card = square(
         curves=(_diagonal(), *others, main_curve(f"γ = {name}", p, optima[gamma])),
         across="True share",
         up="Minimiser of the loss",
-        x=SHARES,
-        y=SHARES,
         spots=(Highlight(truth, says, f"example: {percent(truth)} → {percent(says)}"),),
-        square=True,
         hover="is %{x:.1%}, says %{y:.1%}",
     ).card(
         "optimum",

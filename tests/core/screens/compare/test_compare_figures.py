@@ -2,7 +2,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from core.screens.compare.figures import (
+from core.screens.compare.view import (
     LETTER_PX,
     Curve,
     ForestRow,

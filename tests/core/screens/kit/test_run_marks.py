@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.screens.compare.figures import letter_colour
+from core.screens.compare.view import letter_colour
 from core.screens.kit.marks import COLOURS, RunMark, marks
 from core.screens.kit.theme import THEMES
 

@@ -16,9 +16,9 @@ from core.screens.kit.differences import NamedRun
 from core.screens.kit.marks import marks
 from core.screens.kit.methods import parameters
 from core.screens.kit.theme import THEMES
-from core.screens.posthoc.figures import excess
 from core.screens.posthoc.view import (
     curves_card,
+    excess,
     innate_summary,
     innate_table,
     landscape_card,
