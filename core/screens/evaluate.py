@@ -43,7 +43,6 @@ from core.screens.kit.numbers import (
 )
 from core.screens.kit.records import (
     Column,
-    PageColumn,
     Phrase,
     ScoreTable,
     Sentence,
@@ -466,12 +465,10 @@ def table(results: Sequence[SplitResult], words: EvaluationWords) -> ScoreTable:
     multilabel = any(result.score.metric == "auroc" for result in results)
     split, images, score, ece, confidence = LABEL_HEADS if multilabel else words.heads
     shown = (
-        PageColumn("n", images, "count"),
-        PageColumn("auroc", score, "decimals")
-        if multilabel
-        else PageColumn("accuracy", score, "share"),
-        PageColumn("ece", ece, "share"),
-        PageColumn("confidence", confidence, "share"),
+        Column("n", images, "count"),
+        Column("auroc", score, "decimals") if multilabel else Column("accuracy", score, "share"),
+        Column("ece", ece, "share"),
+        Column("confidence", confidence, "share"),
     )
     rows = [
         TableRow(

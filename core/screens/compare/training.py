@@ -25,7 +25,6 @@ from core.screens.kit.records import (
     Column,
     Estimate,
     FigureCard,
-    PageColumn,
     ScoreTable,
     Table,
     TableRow,
@@ -299,11 +298,11 @@ def seeds_table(
             cells[f"{metric}_sd"] = over_seeds.spread
         notes = (f"and {len(group) - 1} more, by seed",)
         rows.append(TableRow(name=first, notes=notes, cells=cells))
-    shown = tuple(PageColumn(metric, HEADS[metric], value_kind(metric)) for metric in PAIRED)
+    shown = tuple(Column(metric, HEADS[metric], value_kind(metric)) for metric in PAIRED)
     columns = (Column(f"{m}{end}", LABELS[m]) for m in PAIRED for end in ("", "_sd"))
     return ScoreTable(
         "Recipe",
-        (PageColumn("seeds", "Seeds", "count"), *shown),
+        (Column("seeds", "Seeds", "count"), *shown),
         (Column("run", "run"), Column("seeds", "seeds"), *columns),
         tuple(rows),
     )

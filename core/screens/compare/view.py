@@ -46,7 +46,6 @@ from core.screens.kit.records import (
     Column,
     Estimate,
     FigureCard,
-    PageColumn,
     ScoreTable,
     Sentence,
     Table,
@@ -133,13 +132,13 @@ def plain_view(
     """Return the view in plain words: how often right, how far off, and what could be chance."""
     full = compare_view(names, runs, comparison, "ece", search)
     pictured = _pictured(names, runs, comparison, "ece", search)
-    people = (PageColumn(DISTANCE, "Difference from people, points", value_kind(DISTANCE)),)
+    people = (Column(DISTANCE, "Difference from people, points", value_kind(DISTANCE)),)
     shown = (
-        PageColumn("ece", "Off by, points on average", value_kind("ece")),
+        Column("ece", "Off by, points on average", value_kind("ece")),
         *_difference_column(comparison, "ece", "Difference, points"),
-        PageColumn("accuracy", "Right, in 100", value_kind("accuracy")),
+        Column("accuracy", "Right, in 100", value_kind("accuracy")),
         *(people if any(run.distance for run in runs) else ()),
-        PageColumn("n", with_row_noun("Images"), "count"),
+        Column("n", with_row_noun("Images"), "count"),
     )
     plain_table = replace(full.table, names_head="Model", shown=shown)
     listed = replace(plain_table, rows=full.listed.rows)
@@ -191,11 +190,11 @@ def compare_view(
     )
     # On the page first what ranks, which alone fits on a phone
     metrics = with_others(PAIRED, runs)
-    shown = [PageColumn(metric, HEADS[metric], value_kind(metric))]
+    shown = [Column(metric, HEADS[metric], value_kind(metric))]
     from_reference = f"From reference{', points' if metric in IN_POINTS else ''}"
     shown += _difference_column(comparison, metric, from_reference)
-    shown += [PageColumn(m, head(m, runs), value_kind(m)) for m in metrics if m != metric]
-    shown += [PageColumn("n", "n", "count")] if comparison.reason else []
+    shown += [Column(m, head(m, runs), value_kind(m)) for m in metrics if m != metric]
+    shown += [Column("n", "n", "count")] if comparison.reason else []
     # In the file every score, and its differences where there are any
     columns = [Column("run", "run"), Column("n", "n", "count")]
     for each in metrics:
@@ -282,11 +281,11 @@ def _order(runs: Sequence[Compared], comparison: Comparison, metric: str) -> lis
     return sorted(range(len(runs)), key=rank)
 
 
-def _difference_column(comparison: Comparison, metric: str, head: str) -> tuple[PageColumn, ...]:
+def _difference_column(comparison: Comparison, metric: str, head: str) -> tuple[Column, ...]:
     """Return the column of differences from the reference; none where nothing is ranked."""
     if comparison.reason:
         return ()
-    return (PageColumn(f"{metric}_difference", head, difference_kind(metric)),)
+    return (Column(f"{metric}_difference", head, difference_kind(metric)),)
 
 
 def _row(

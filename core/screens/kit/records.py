@@ -187,15 +187,6 @@ class Estimate:
     mark: Mark = ""
 
 
-@dataclass(frozen=True)
-class PageColumn:
-    """A column of a page: the key of its cells, its head, and how numbers are written in it."""
-
-    key: str
-    head: str
-    kind: Kind = "text"
-
-
 @dataclass(frozen=True, kw_only=True)
 class TableRow:
     """A row of a table of estimates."""
@@ -217,21 +208,21 @@ class TableRow:
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Rows of estimates, the columns of a file, and those of a page behind the rows' names.
+    """Rows of estimates, the columns of a file, and those `shown` on a page behind the names.
 
     A page's columns have an order and names of their own, and may lack in the file; so may a
     file's on the page.
     """
 
     names_head: str
-    shown: tuple[PageColumn, ...]
+    shown: tuple[Column, ...]
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
 
     @property
     def heads(self) -> tuple[str, ...]:
         """The heads on the page."""
-        return (self.names_head, *(column.head for column in self.shown))
+        return (self.names_head, *(column.label for column in self.shown))
 
     def written(self) -> tuple[ScoreRow, ...]:
         """Return the rows as a page shows them, with equal decimals down a column."""

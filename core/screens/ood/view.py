@@ -29,7 +29,6 @@ from core.screens.kit.records import (
     Column,
     Estimate,
     FigureCard,
-    PageColumn,
     ScoreTable,
     Sentence,
     Table,
@@ -401,7 +400,7 @@ def at_thresholds(
     tallies = counts_of(separation, thresholds_at(separation, alarms))
     heads = (with_row_noun("Of these pictures"), *PLAIN_HEADS) if plain else COUNT_HEADS
     keys = ("flagged", "passed", "all")
-    shown = [PageColumn(key, head, "weight") for key, head in zip(keys, heads[1:], strict=True)]
+    shown = [Column(key, head, "weight") for key, head in zip(keys, heads[1:], strict=True)]
     # What rows are worth, only where they do not count once
     effective = () if separation.members is None else effective_sizes(separation)
     columns = (*COUNT_COLUMNS, *EXTENT_COLUMNS) if effective else COUNT_COLUMNS

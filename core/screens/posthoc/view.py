@@ -43,7 +43,6 @@ from core.screens.kit.records import (
     Column,
     Estimate,
     FigureCard,
-    PageColumn,
     Phrase,
     ScoreTable,
     Sentence,
@@ -81,9 +80,9 @@ FROM_TS = "ece_from_temperature"  # on the page alone
 ON_REQUEST = ("ada_ece",)  # columns where a fit was by them
 DIAGRAM_PX = 232
 PLAIN_COLUMNS = (
-    PageColumn("accuracy", "Right, in 100", "unsigned_points"),
-    PageColumn("ece", "Off by, points on average", "unsigned_points"),
-    PageColumn("answers_changed", "Answers changed", "count"),
+    Column("accuracy", "Right, in 100", "unsigned_points"),
+    Column("ece", "Off by, points on average", "unsigned_points"),
+    Column("answers_changed", "Answers changed", "count"),
 )
 LONE = 48  # letters of a name with the key to itself
 PLAIN_TITLES = {False: "As it is", True: "Corrected"}
@@ -242,12 +241,12 @@ def _table(
     known = [metric for metric in metrics if any(metric in audit.metrics for audit in audits)]
     # The columns of the page; those that decide come first, as a window cuts the last
     with_temperature = ts is not None
-    scores = {metric: PageColumn(metric, HEADS[metric], value_kind(metric)) for metric in known}
+    scores = {metric: Column(metric, HEADS[metric], value_kind(metric)) for metric in known}
     first = [scores.pop("accuracy"), scores.pop("ece")]
-    first.append(PageColumn("ece_difference", "ECE change, points", "points"))
+    first.append(Column("ece_difference", "ECE change, points", "points"))
     if with_temperature:
-        first.append(PageColumn(FROM_TS, "Against temperature, points", "points"))
-    first.append(PageColumn("answers_changed", "Answers changed", "count"))
+        first.append(Column(FROM_TS, "Against temperature, points", "points"))
+    first.append(Column("answers_changed", "Answers changed", "count"))
     shown = (*first, *scores.values())
     rows += [
         TableRow(
@@ -471,12 +470,12 @@ def walk_card(walk: TemperatureWalk, at: TemperatureStep, named: NamedRun) -> Fi
 
 
 INNATE_SHOWN = (
-    PageColumn("temperature", "T", "number"),
-    PageColumn("ece_before", "ECE as read, %", "unsigned_points"),
-    PageColumn("ece_after", "ECE after T, %", "unsigned_points"),
-    PageColumn("ece_difference", "Temperature gap, points", "points"),
-    PageColumn("s99_share_before", "Sure answers as read, %", "unsigned_points"),
-    PageColumn("s99_share_after", "Sure answers after T, %", "unsigned_points"),
+    Column("temperature", "T", "number"),
+    Column("ece_before", "ECE as read, %", "unsigned_points"),
+    Column("ece_after", "ECE after T, %", "unsigned_points"),
+    Column("ece_difference", "Temperature gap, points", "points"),
+    Column("s99_share_before", "Sure answers as read, %", "unsigned_points"),
+    Column("s99_share_after", "Sure answers after T, %", "unsigned_points"),
 )
 INNATE_COLUMNS = (
     Column("run", "run"),

@@ -23,7 +23,6 @@ from core.screens.kit.records import (
     Column,
     Estimate,
     FigureCard,
-    PageColumn,
     Phrase,
     ScoreTable,
     Sentence,
@@ -403,8 +402,8 @@ def _table(
         notes = [" · ".join(filter(None, left_open)), source, doubt]
         rows.append(TableRow(name=_name(line), cells=cells, notes=tuple(notes)))
     there = {key for row in rows for key in row.cells}
-    columns = [PageColumn(key, head) for key, head in words.posthoc.items() if key in there]
-    columns.append(PageColumn("trained", "Trained here"))
+    columns = [Column(key, head) for key, head in words.posthoc.items() if key in there]
+    columns.append(Column("trained", "Trained here"))
     return ScoreTable("Training", tuple(columns), (), tuple(rows))
 
 

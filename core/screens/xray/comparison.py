@@ -11,7 +11,6 @@ from core.screens.kit.records import (
     Column,
     Estimate,
     Mark,
-    PageColumn,
     Phrase,
     ScoreTable,
     Sentence,
@@ -42,15 +41,15 @@ MARKS: Final[dict[bool | None, Mark]] = {True: "beyond", False: "tie", None: ""}
 IN, OUT = "in the box", "outside it"
 OWN: Final = "each its own"
 MODEL_SHOWN: Final = (
-    PageColumn("score", "Score"),
-    PageColumn("threshold", "Threshold", "share"),
-    PageColumn("share", "Labelled with it, of 100"),
-    PageColumn("films", "Films with such a score", "count"),
-    PageColumn("reading", "On average in this band"),
+    Column("score", "Score"),
+    Column("threshold", "Threshold", "share"),
+    Column("share", "Labelled with it, of 100"),
+    Column("films", "Films with such a score", "count"),
+    Column("reading", "On average in this band"),
 )
 BOX_SHOWN: Final = (
-    PageColumn("peak", "Strongest place"),
-    PageColumn("energy", "Heat in the box", "share"),
+    Column("peak", "Strongest place"),
+    Column("energy", "Heat in the box", "share"),
 )
 DIFFER: Final = (
     "The same score from two models need not mean the same. For each model, the table counts how "
@@ -305,7 +304,7 @@ def finding_table(
     for opinion in opinions:
         for k in () if opinion.withheld else opinion.scored.order:
             names.setdefault(spelled(opinion.scored.findings[k]), opinion.scored.findings[k])
-    shown = tuple(PageColumn(f"score: {opinion.name}", opinion.name) for opinion in opinions)
+    shown = tuple(Column(f"score: {opinion.name}", opinion.name) for opinion in opinions)
     columns = [Column("finding", "finding")]
     for opinion in opinions:
         columns += [
@@ -314,7 +313,7 @@ def finding_table(
         ]
     return ScoreTable(
         "Finding",
-        (*shown, PageColumn("threshold", "Threshold", "share")),
+        (*shown, Column("threshold", "Threshold", "share")),
         (*columns, Column("note", "note")),
         tuple(
             TableRow(

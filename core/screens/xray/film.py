@@ -25,7 +25,6 @@ from core.screens.kit.records import (
     Column,
     Estimate,
     FigureCard,
-    PageColumn,
     Phrase,
     ScoreTable,
     Sentence,
@@ -296,11 +295,11 @@ def unusual(height: int, width: int) -> str:
 
 
 SHOWN: Final = (
-    PageColumn("score", "Score"),
-    PageColumn("band", "Band"),
-    PageColumn("share", "Labelled with it, of 100"),
-    PageColumn("films", "Films in the band", "count"),
-    PageColumn("reading", "On average in this band"),
+    Column("score", "Score"),
+    Column("band", "Band"),
+    Column("share", "Labelled with it, of 100"),
+    Column("films", "Films in the band", "count"),
+    Column("reading", "On average in this band"),
 )
 COLUMNS: Final = (
     *columns_of(model="model", finding="finding"),

@@ -26,7 +26,6 @@ from core.screens.kit.records import (
     Column,
     Estimate,
     FigureCard,
-    PageColumn,
     ScoreRow,
     ScoreTable,
     Sentence,
@@ -224,13 +223,13 @@ def table(
             cells[_printed_key(method)] = Estimate(sum(values) / len(values), note=coverage)
         rows.append(TableRow(name=f"Mean of {n}", cells=cells, shaded=True, in_file=False))
     shown = (
-        PageColumn("verdict", "Verdict"),
-        PageColumn("events", "Labelled with it", "count"),
-        PageColumn("auroc", "AUROC", "decimals"),
-        *(PageColumn(_printed_key(m), METHODS[m], "decimals") for m in printed_auroc),
-        PageColumn("auprc", "Average precision", "three_alone"),
-        PageColumn("ece", "ECE, %", "unsigned_points"),
-        PageColumn("slope", "Slope", "two"),
+        Column("verdict", "Verdict"),
+        Column("events", "Labelled with it", "count"),
+        Column("auroc", "AUROC", "decimals"),
+        *(Column(_printed_key(m), METHODS[m], "decimals") for m in printed_auroc),
+        Column("auprc", "Average precision", "three_alone"),
+        Column("ece", "ECE, %", "unsigned_points"),
+        Column("slope", "Slope", "two"),
     )
     return ScoreTable("Finding", shown, _columns(printed_auroc), tuple(rows))
 
@@ -316,11 +315,11 @@ def _scores(label: TargetAudit, prevalence: float) -> dict[str, Estimate | Cell]
 
 
 PLAIN_SHOWN = (
-    PageColumn("plain_verdict", "This finding"),
-    PageColumn("plain_says", "The model says, of 100", "hundred_alone"),
-    PageColumn("plain_labelled", "Labelled with it, of 100", "hundred_alone"),
-    PageColumn("events", "Films labelled with it", "count"),
-    PageColumn("auroc", "Ranked correctly, of 100 pairs", "hundred_alone"),
+    Column("plain_verdict", "This finding"),
+    Column("plain_says", "The model says, of 100", "hundred_alone"),
+    Column("plain_labelled", "Labelled with it, of 100", "hundred_alone"),
+    Column("events", "Films labelled with it", "count"),
+    Column("auroc", "Ranked correctly, of 100 pairs", "hundred_alone"),
 )
 
 

@@ -13,7 +13,6 @@ from core.screens.kit.records import (
     Column,
     Estimate,
     FigureCard,
-    PageColumn,
     ScoreTable,
     Table,
     TableRow,
@@ -124,9 +123,9 @@ KINDS: Final = {
     LUNGS: "Anywhere in the lungs",  # a point uniform over each film's own lungs
 }
 SHOWN: Final = (
-    PageColumn("pointing", "Points into the box, of 100 films", "unsigned_points"),
-    PageColumn("iou", "Overlap (IoU), %", "unsigned_points"),
-    PageColumn("energy", "Energy in box, %", "unsigned_points"),
+    Column("pointing", "Points into the box, of 100 films", "unsigned_points"),
+    Column("iou", "Overlap (IoU), %", "unsigned_points"),
+    Column("energy", "Energy in box, %", "unsigned_points"),
 )
 FEWEST: Final = 20  # films below which no comparison is made in words
 MOST_SHOWN: Final = 8  # stages whose maps are drawn

@@ -33,7 +33,6 @@ from core.screens.kit.records import (
     Estimate,
     FigureCard,
     Mark,
-    PageColumn,
     ScoreTable,
     Table,
     TableRow,
@@ -52,8 +51,8 @@ FEW_SHARE = 0.05  # below it 100 films would show next to none with the finding
 FLAGS = "Films with a score at or above it are flagged."
 ASSUMED = "assumes that only the prevalence changes"
 THRESHOLD_SHOWN = (
-    PageColumn("value", "Share", "percent"),
-    PageColumn("of", "Of", "count"),
+    Column("value", "Share", "percent"),
+    Column("of", "Of", "count"),
 )
 THRESHOLD_COLUMNS = (
     Column("number", "number"),
@@ -62,13 +61,13 @@ THRESHOLD_COLUMNS = (
     Column("source", "source"),
 )
 GROUP_SHOWN = (
-    PageColumn("n", "n", "count"),
-    PageColumn("events", "Labelled with it", "count"),
-    PageColumn("observed_expected", "O:E", "two"),
-    PageColumn("citl", "In the large", "signed_two"),
-    PageColumn("slope", "Slope", "two"),
-    PageColumn("intercept", "Intercept", "signed_two"),
-    PageColumn("ece", "ECE, %", "unsigned_points"),
+    Column("n", "n", "count"),
+    Column("events", "Labelled with it", "count"),
+    Column("observed_expected", "O:E", "two"),
+    Column("citl", "In the large", "signed_two"),
+    Column("slope", "Slope", "two"),
+    Column("intercept", "Intercept", "signed_two"),
+    Column("ece", "ECE, %", "unsigned_points"),
 )
 GROUP_COLUMNS = (
     Column("group", "group"),
@@ -202,7 +201,7 @@ def reader_table(analysis: OneFinding, threshold: float, reader: Bool) -> ScoreT
         )
         for name in columns["model"]
     )
-    shown = PageColumn("model", "Model", "decimals"), PageColumn("reader", "Reader", "decimals")
+    shown = Column("model", "Model", "decimals"), Column("reader", "Reader", "decimals")
     return ScoreTable("Against the labels", shown, READER_COLUMNS, rows)
 
 

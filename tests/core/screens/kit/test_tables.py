@@ -11,7 +11,6 @@ from core.screens.kit.records import (
     CellWords,
     Column,
     Estimate,
-    PageColumn,
     ScoreTable,
     Table,
     TableRow,
@@ -31,10 +30,10 @@ def gap(value, low, high):
 TABLE = ScoreTable(
     "Run",
     (
-        PageColumn("n", "n", "count"),
-        PageColumn("gap", "Gap", "points"),
-        PageColumn("ece", "ECE, %", "unsigned_points"),
-        PageColumn("aside", "Aside", "number"),
+        Column("n", "n", "count"),
+        Column("gap", "Gap", "points"),
+        Column("ece", "ECE, %", "unsigned_points"),
+        Column("aside", "Aside", "number"),
     ),
     (
         Column("run", "run"),
