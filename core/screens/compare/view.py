@@ -440,7 +440,7 @@ def _curves(pictured: _Pictured, runs: Sequence[Compared], caption: str) -> Figu
     if len(marked) < len(order):  # of many runs as high as the forest beside them
         n = len(pictured.marks.keys() - {pictured.reference})
         height = forest_px(n, len(order) - 1 - n)
-    curves = tuple(Curve(pictured.short_names[i], pictured.marks.get(i), bins[i]) for i in order)
+    curves = tuple(GapCurve(pictured.short_names[i], pictured.marks.get(i), bins[i]) for i in order)
     return FigureCard(
         key="curves",
         title=f"Gap by {claim}",
@@ -556,7 +556,7 @@ class ForestRow:
 
 
 @dataclass(frozen=True)
-class Curve:
+class GapCurve:
     """The bins of a run; one without a mark is a thin grey line among many."""
 
     name: str
@@ -666,7 +666,7 @@ def _thin_traces(places: Sequence[tuple[ForestRow, float]], theme: Theme) -> lis
 
 
 def gap_curves(
-    runs: Sequence[Curve], theme: Theme, *, target: int | None = None, height: int = CURVES_PX
+    runs: Sequence[GapCurve], theme: Theme, *, target: int | None = None, height: int = CURVES_PX
 ) -> go.Figure:
     """Draw each run's gap over the common bins, in points, a line a run with its own dash.
 

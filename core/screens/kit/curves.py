@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from core.arrays import Float
+from core.arrays import Float, Int
 from core.screens.kit.records import Column, FigureCard, Table
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout
 
@@ -26,7 +26,7 @@ CURVE = Column("curve", "curve")
 
 
 @dataclass(frozen=True)
-class TheoryCurve:
+class Curve:
     """One line of a figure.
 
     `colour` is a tone or the place in the palette of runs; `dots` marks the points of the line,
@@ -34,7 +34,7 @@ class TheoryCurve:
     """
 
     name: str
-    x: Float
+    x: Float | Int
     y: Float
     colour: Colour = "ink"
     dash: str = "solid"
@@ -60,13 +60,13 @@ class Plot:
     how a point is read, with %{x} and %{y}.
     """
 
-    curves: tuple[TheoryCurve, ...]
+    curves: tuple[Curve, ...]
     across: str
     up: str
     x: dict[str, Any] = field(default_factory=dict)
     y: dict[str, Any] = field(default_factory=dict)
     spots: tuple[Highlight, ...] = ()
-    between: tuple[TheoryCurve, TheoryCurve] | None = None
+    between: tuple[Curve, Curve] | None = None
     square: bool = False
     hover: str = "%{x:.3~g}: %{y:.4~g}"
 
@@ -199,7 +199,7 @@ def whiskers(
 
 
 def curve_table(
-    curves: tuple[TheoryCurve, ...], axes: tuple[Column, Column], curve: Column = CURVE
+    curves: tuple[Curve, ...], axes: tuple[Column, Column], curve: Column = CURVE
 ) -> Table:
     """Return the points of curves one below the other: name, x, y in the columns' own units."""
     rows = tuple(

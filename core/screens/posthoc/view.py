@@ -13,7 +13,7 @@ from core.calibrators.search import GAMMAS, Landscape
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import PAIRED
 from core.screens.kit import cards
-from core.screens.kit.curves import Plot, TheoryCurve, chart, sheet
+from core.screens.kit.curves import Curve, Plot, chart, sheet
 from core.screens.kit.diagram import GROWTH, SMALLEST, share_axis, small_diagram
 from core.screens.kit.differences import (
     HEADS,
@@ -340,7 +340,7 @@ def curves_card(
     """Return the best temperature, (G,), against gamma, (G,) ascending, one line a run."""
     lone = len(runs) == 1
     lines = tuple(
-        TheoryCurve(
+        Curve(
             safe(short(name, LONE)) if lone else f"{mark.letter} {safe(short(name))}",
             gammas,
             ts,

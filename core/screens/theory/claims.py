@@ -32,10 +32,10 @@ from core.screens.kit.curves import (
     DASHES,
     SHARES,
     Colour,
+    Curve,
     Dash,
     Highlight,
     Plot,
-    TheoryCurve,
     chart,
     curve_table,
     sheet,
@@ -293,11 +293,11 @@ def _risk_card(gamma: float, truth: Float) -> FigureCard:
     )
 
 
-def _toy_curves(lines: Mapping[str, tuple[Float, Float]], width: float) -> tuple[TheoryCurve, ...]:
+def _toy_curves(lines: Mapping[str, tuple[Float, Float]], width: float) -> tuple[Curve, ...]:
     """Return a curve for cross-entropy and one for focal loss, in this order."""
     styles: tuple[tuple[Colour, Dash], ...] = (("quiet", "dash"), ("ink", "solid"))
     return tuple(
-        TheoryCurve(name, x, y, colour, dash, width)
+        Curve(name, x, y, colour, dash, width)
         for (name, (x, y)), (colour, dash) in zip(lines.items(), styles, strict=True)
     )
 
@@ -365,7 +365,7 @@ def moons(net: MoonsNet, x: Float, y: Float, p: Float, theme: Theme) -> go.Figur
     return figure
 
 
-def boundaries(run: LinearToy, curves: tuple[TheoryCurve, ...], theme: Theme) -> go.Figure:
+def boundaries(run: LinearToy, curves: tuple[Curve, ...], theme: Theme) -> go.Figure:
     """Draw the points of two classes, and decision boundaries under them."""
     ends = {"range": [-REACH, REACH]}
     figure = chart(Plot(curves=curves, across="x1", up="x2", x=ends, y=ends, square=True), theme)
@@ -574,7 +574,7 @@ def _falling_card() -> FigureCard:
     for i, ((name, row, _), dash) in enumerate(zip(FALLING, ("solid", *DASHES[1:3]), strict=True)):
         q = np.array(row)
         rises = np.array([focal_map(q, float(gamma)).max() - q.max() for gamma in gammas])
-        curves.append(TheoryCurve(name, gammas, 100.0 * rises, i, dash, 2.4))
+        curves.append(Curve(name, gammas, 100.0 * rises, i, dash, 2.4))
     low = min(float(curve.y.min()) for curve in curves)
     flat = quiet_curve("unchanged", gammas, np.zeros_like(gammas), dash="dash", tabled=False)
     lowest = ", ".join(f"{c.name} {three(float(c.y.min()))}" for c in curves)
@@ -600,7 +600,7 @@ def _fcl_card(gamma: float, truth: float, weight: float) -> FigureCard:
     return square(
         curves=(
             quiet_curve("a proper loss", p, p, dash="dash"),
-            TheoryCurve("focal alone (λ = 0)", p, fcl_minimiser(p, gamma, 0.0), 2, "dot"),
+            Curve("focal alone (λ = 0)", p, fcl_minimiser(p, gamma, 0.0), 2, "dot"),
             main_curve(f"FCL, λ = {weight:g}", p, fcl_minimiser(p, gamma, weight)),
         ),
         across="True share",
@@ -628,8 +628,8 @@ def _printed_bounds(s: Float, gamma: float) -> tuple[Float, Float]:
 def _bounds_card(gamma: float) -> FigureCard:
     low, high = _printed_bounds(LOGITS, gamma)
     printed = (
-        TheoryCurve("printed, one side", LOGITS, low, 2, "dot", 1.8),
-        TheoryCurve("printed, other side", LOGITS, high, 2, "dashdot", 1.8),
+        Curve("printed, one side", LOGITS, low, 2, "dot", 1.8),
+        Curve("printed, other side", LOGITS, high, 2, "dashdot", 1.8),
     )
     name = written(gamma)
     return Plot(

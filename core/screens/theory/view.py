@@ -28,7 +28,7 @@ from core.calibrators.theory import (
     unit_crossing,
 )
 from core.losses.linear_toy import calfocal, inverse_focal
-from core.screens.kit.curves import DASHES, SHARES, Colour, Highlight, Plot, TheoryCurve
+from core.screens.kit.curves import DASHES, SHARES, Colour, Curve, Highlight, Plot
 from core.screens.kit.numbers import MINUS, in_hundred, percent, points, three
 from core.screens.kit.records import Column, FigureCard, Phrase, Sentence, Tile
 
@@ -57,8 +57,8 @@ MAP_DASHES = (
 OPTIMA = (0.5, 1.0, 2.0, 3.0, 5.0)  # gammas whose minimisers are drawn at once
 FROM_ZERO = {"rangemode": "tozero"}
 
-main_curve = partial(TheoryCurve, width=3.0)  # of the gamma that is chosen
-quiet_curve = partial(TheoryCurve, colour="quiet", width=1.4)  # what it is compared with
+main_curve = partial(Curve, width=3.0)  # of the gamma that is chosen
+quiet_curve = partial(Curve, colour="quiet", width=1.4)  # what it is compared with
 square = partial(Plot, x=SHARES, y=SHARES, square=True)  # of one share against another
 
 
@@ -167,7 +167,7 @@ def plain_top(gamma: float, truth: float) -> TheoryTop:
 # The map.
 
 
-def _diagonal() -> TheoryCurve:
+def _diagonal() -> Curve:
     ends = np.array([0.0, 1.0])
     return quiet_curve("nothing changed", ends, ends, dash="dash", tabled=False)
 
@@ -206,7 +206,7 @@ def map_cards(gamma: float, truth: float, also: tuple[float, ...]) -> tuple[Figu
         quiet_curve(f"T = {three(soft)}", says, sigmoid(LOGITS / soft), dash="dashdot"),
     )
     others = [
-        TheoryCurve(f"γ = {written(g)}", says, mapped(g), i, MAP_DASHES[i % len(MAP_DASHES)], 1.6)
+        Curve(f"γ = {written(g)}", says, mapped(g), i, MAP_DASHES[i % len(MAP_DASHES)], 1.6)
         for i, g in enumerate(also)
     ]
     card = square(
@@ -264,7 +264,7 @@ def temperature_cards(gamma: float, sweeps: Mapping[int, Sweep]) -> tuple[Figure
     worst = [f"{points(float(s.residuals.max()))} with {k} classes" for k, s in sweeps.items()]
     residual_card = Plot(
         curves=tuple(
-            TheoryCurve(f"{k} classes", sweep.gammas, 100.0 * sweep.residuals, i, dots=True)
+            Curve(f"{k} classes", sweep.gammas, 100.0 * sweep.residuals, i, dots=True)
             for i, (k, sweep) in enumerate(sweeps.items())
         ),
         across="γ",
@@ -287,7 +287,7 @@ def temperature_cards(gamma: float, sweeps: Mapping[int, Sweep]) -> tuple[Figure
     gap = 100.0 * (mapped(gamma) - sigmoid(LOGITS / near.temperature))
     name = f"map at γ = {written(gamma)} minus {t}"
     difference_card = Plot(
-        curves=(TheoryCurve(name, sigmoid(LOGITS), gap, width=2.4),),
+        curves=(Curve(name, sigmoid(LOGITS), gap, width=2.4),),
         across="Model says",
         up="Difference, points",
         x=SHARES,
@@ -310,10 +310,10 @@ def line_card(sweeps: Mapping[int, Sweep]) -> FigureCard:
     for i, (k, sweep) in enumerate(sweeps.items()):
         slope, intercept = fitted(sweep)
         fits.append(f"{k} classes, fitted {slope:.2f} γ + {intercept:.2f}")
-        curves.append(TheoryCurve(fits[-1], sweep.gammas, 1.0 / sweep.temperatures, i, dots=True))
+        curves.append(Curve(fits[-1], sweep.gammas, 1.0 / sweep.temperatures, i, dots=True))
         a, b = PRINTED_LINES[k]
         printed = a * sweep.gammas + b
-        curves.append(TheoryCurve(f"printed {a} γ + {b}", sweep.gammas, printed, i, "dot", 1.6))
+        curves.append(Curve(f"printed {a} γ + {b}", sweep.gammas, printed, i, "dot", 1.6))
     return Plot(
         curves=tuple(curves),
         across="γ",
@@ -354,7 +354,7 @@ def _bound_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
     read = "; ".join(f"{name} {three(low)} to {three(high)}" for name, (low, high) in here.items())
     ends_card = Plot(
         curves=tuple(
-            TheoryCurve(f"{name}, {side}", gammas, values, styles[name][0], dash, 1.8)
+            Curve(f"{name}, {side}", gammas, values, styles[name][0], dash, 1.8)
             for name, both in bounds.items()
             for side, values, dash in zip(("sharp", "soft"), both, ("solid", "dash"), strict=True)
         ),
@@ -375,7 +375,7 @@ def _bound_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
     widest = int(proved.argmax())
     widths_card = Plot(
         curves=tuple(
-            TheoryCurve(name, gammas, both[1] - both[0], *styles[name], 2.4)
+            Curve(name, gammas, both[1] - both[0], *styles[name], 2.4)
             for name, both in bounds.items()
         ),
         across="γ",
@@ -407,9 +407,9 @@ def loss_curve_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
     focal, proper = focal_loss(log_p, gamma)[:, 1], properised_loss(log_p, gamma)[:, 1]
     fcl = focal + 2.0 * FCL_WEIGHT * (1.0 - far) ** 2  # both classes are off by 1 - p
     losses = (
-        TheoryCurve("cross-entropy", far, -log_p[:, 1], "quiet", "dash", 1.8),
-        TheoryCurve(f"focal, γ = {name}", far, focal, 2, "dot", 2.4),
-        TheoryCurve(f"FCL, γ = {name}, λ = {FCL_WEIGHT}", far, fcl, 3, "longdash"),
+        Curve("cross-entropy", far, -log_p[:, 1], "quiet", "dash", 1.8),
+        Curve(f"focal, γ = {name}", far, focal, 2, "dot", 2.4),
+        Curve(f"FCL, γ = {name}, λ = {FCL_WEIGHT}", far, fcl, 3, "longdash"),
         main_curve(f"properised, γ = {name}", far, proper),
     )
     at = int(np.argmin(np.abs(far - 0.8)))
@@ -417,10 +417,10 @@ def loss_curve_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
 
     p = INSIDE
     shapes = (
-        TheoryCurve("cross-entropy", p, -np.log(p), "quiet", "dash", 1.8),
-        TheoryCurve(f"inverse focal, γ = {name}", p, inverse_focal(p, gamma), 2, "dot", 2.4),
+        Curve("cross-entropy", p, -np.log(p), "quiet", "dash", 1.8),
+        Curve(f"inverse focal, γ = {name}", p, inverse_focal(p, gamma), 2, "dot", 2.4),
         *(
-            TheoryCurve(f"CalFocal, λ = {rate}", p, calfocal(p, ACCURACY, rate), colour, dash)
+            Curve(f"CalFocal, λ = {rate}", p, calfocal(p, ACCURACY, rate), colour, dash)
             for rate, colour, dash in ((1, 0, "dashdot"), (10, 1, "longdash"), (100, 3, "solid"))
         ),
     )
@@ -464,7 +464,7 @@ def optimum_cards(gamma: float, truth: float) -> tuple[FigureCard, FigureCard]:
     log_p = np.log(np.stack([1.0 - p, p], axis=-1))
     optima = {g: np.exp(inverse_focal_map(log_p, g)[:, 1]) for g in (*OPTIMA, gamma)}
     others = [
-        TheoryCurve(f"γ = {written(g)}", p, optima[g], i, MAP_DASHES[i], 1.6)
+        Curve(f"γ = {written(g)}", p, optima[g], i, MAP_DASHES[i], 1.6)
         for i, g in enumerate(OPTIMA)
         if g != gamma
     ]
@@ -548,7 +548,7 @@ def gradient_cards(gamma: float, p0: float, also: tuple[float, ...]) -> tuple[Fi
     p, cross = np.linspace(0.0, 1.0, 201), unit_crossing(gamma)
     factor = gradient_factor(p, gamma)
     others = [
-        TheoryCurve(f"γ = {written(g)}", p, gradient_factor(p, g), i, DASHES[i % len(DASHES)], 1.6)
+        Curve(f"γ = {written(g)}", p, gradient_factor(p, g), i, DASHES[i % len(DASHES)], 1.6)
         for i, g in enumerate(g for g in also if g > 0.0)
     ]
     factor_card = Plot(
@@ -577,7 +577,7 @@ def gradient_cards(gamma: float, p0: float, also: tuple[float, ...]) -> tuple[Fi
     star_card = Plot(
         curves=(
             main_curve("γ*(p0)", near, gamma_star(near)),
-            TheoryCurve("FLSD-53: 5 below 0.2, else 3", steps, gammas, 1, "dash", 1.8),
+            Curve("FLSD-53: 5 below 0.2, else 3", steps, gammas, 1, "dash", 1.8),
         ),
         across="p0, probability of the true class",
         up="γ",

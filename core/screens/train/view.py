@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from core.arrays import Float, Int
 from core.histories import History
-from core.screens.kit.curves import SHARES, Colour, Dash, Plot, TheoryCurve, legend, sheet
+from core.screens.kit.curves import SHARES, Colour, Curve, Dash, Plot, legend, sheet, tint
 from core.screens.kit.marks import RunMark, marks
 from core.screens.kit.numbers import Kind, count, finite, percent, points, three
 from core.screens.kit.records import Cell, Column, FigureCard, Table, columns_of
@@ -41,26 +41,13 @@ DECADE = 10.0  # a rate that falls by more is drawn on a logarithmic axis
 
 
 @dataclass(frozen=True)
-class MeasureCurve:
-    """One measure of one run; `name` is that of the hover and, where there is one, of the legend.
+class MeasurePanel:
+    """What is drawn: lines of one unit over the epochs that were asked for.
 
-    Epochs count from 1; a value is NaN where there was nothing to measure. `colour` is a position
-    in a theme's `runs`.
+    Epochs count from 1; a value is NaN where there was nothing to measure.
     """
 
-    name: str
-    epoch: Int
-    value: Float
-    colour: int
-    dash: str = "solid"
-    width: float = 2.0
-
-
-@dataclass(frozen=True)
-class MeasurePanel:
-    """What is drawn: lines of one unit over the epochs that were asked for."""
-
-    lines: tuple[MeasureCurve, ...]
+    lines: tuple[Curve, ...]
     unit: Unit
     n_epochs: int
     named: bool = False
@@ -87,14 +74,14 @@ def kept(value: Float, most: int = MOST_POINTS) -> Int:
 
 def panel(measure: MeasurePanel, theme: Theme) -> go.Figure:
     """Draw a measure by epoch; the axis holds all epochs that were asked for from the start."""
-    last = max([measure.n_epochs, *(int(line.epoch.max(initial=1)) for line in measure.lines)])
+    last = max([measure.n_epochs, *(int(line.x.max(initial=1)) for line in measure.lines)])
     pad = 0.03 * max(last - 1, 1)
     # Ticks at whole epochs only
     few = {"tick0": 1, "dtick": 1} if last <= MOST_TICKS else {"nticks": MOST_TICKS}
     ticks = {"tickformat": ",d", **few}
     x = axis(theme, measure.across, range=[1 - pad, last + pad], showgrid=False, **ticks)
     up: dict[str, Any] = {"nticks": 5}  # Any: plotly's settings
-    values = np.concatenate([line.value for line in measure.lines])
+    values = np.concatenate([line.y for line in measure.lines])
     values = values[np.isfinite(values) & (values > 0)]
     if measure.unit in ("share", "nats", "points"):
         up["rangemode"] = "tozero"
@@ -115,12 +102,12 @@ def panel(measure: MeasurePanel, theme: Theme) -> go.Figure:
     digits = {"share": ".2f} %", "points": ".2f}"}.get(measure.unit, ".3~g}")
     scale = 100.0 if measure.unit in IN_PERCENT else 1.0
     for line in measure.lines:
-        at, colour = kept(line.value), theme.runs[line.colour]
-        known = int(np.isfinite(line.value).sum())
+        at, colour = kept(line.y), tint(line.colour, theme)
+        known = int(np.isfinite(line.y).sum())
         name = safe(short(line.name, 40))
         figure.add_scatter(
-            x=line.epoch[at],
-            y=scale * line.value[at],
+            x=line.x[at],
+            y=scale * line.y[at],
             name=name,
             mode="lines+markers" if known <= DOTS_UP_TO else "lines",
             line={"color": colour, "width": line.width, "dash": line.dash, "simplify": False},
@@ -263,7 +250,7 @@ def cards(measures: Sequence[Measure], runs: Sequence[TrainedRun]) -> tuple[Figu
 def _card(
     measure: Measure, runs: Sequence[TrainedRun], tables: Sequence[dict[str, tuple[Int, Float]]]
 ) -> FigureCard:
-    lines: list[MeasureCurve] = []
+    lines: list[Curve] = []
     courses: list[str] = []
     rows: list[tuple[Cell, ...]] = []
     for run, mark, table in zip(runs, run_marks(runs), tables, strict=True):
@@ -274,7 +261,7 @@ def _card(
             who = " ".join(filter(None, (mark.letter if len(runs) > 1 else "", name)))
             label = who if name else f"{mark.letter} {clean(run.name)}"
             dash, width = DASHES.get(name, mark.dash), 1.3 if name == TRAINING else 2.0
-            lines.append(MeasureCurve(label, epoch, value, mark.colour, dash, width))
+            lines.append(Curve(label, epoch, value, mark.colour, dash, width))
             words = _course(epoch, value, measure)
             courses.append(f"{who or clean(run.name)}: {words}")
             rows += [
@@ -360,7 +347,7 @@ def learned_card(parts: Parts) -> FigureCard:
             name, (colour, dash) = "never", ("ink", "longdash")
         rows = column(values, LEARNED, f"of{g}", LOGIT_BINS)
         named = f"{name} (n = {count(int(rows.sum()))})"
-        curves.append(TheoryCurve(named, (ends[0] + ends[1]) / 2, rows / rows.sum(), colour, dash))
+        curves.append(Curve(named, (ends[0] + ends[1]) / 2, rows / rows.sum(), colour, dash))
         medians.append(f"{name} {three(middles[g])}")
     return Plot(
         curves=tuple(curves),
@@ -401,11 +388,11 @@ def distribution_cards(history: History) -> tuple[FigureCard, ...]:
     return tuple(cards)
 
 
-def _curves(parts: Parts, read: Read) -> list[TheoryCurve]:
+def _curves(parts: Parts, read: Read) -> list[Curve]:
     curves = []
     for (epoch, values), dash in zip(parts.items(), EPOCH_DASHES[-len(parts) :], strict=True):
         x, y = read(values)
-        curves.append(TheoryCurve(f"epoch {count(epoch)}", x, y, dash=dash, dots=len(x) < 2))
+        curves.append(Curve(f"epoch {count(epoch)}", x, y, dash=dash, dots=len(x) < 2))
     return curves
 
 
@@ -453,7 +440,7 @@ def reliability_card(parts: Parts) -> FigureCard:
 
     curves = _curves(parts, dots)
     ends = np.array([0.0, 1.0])
-    diagonal = TheoryCurve("calibrated", ends, ends, "quiet", "dash", 1.2, tabled=False)
+    diagonal = Curve("calibrated", ends, ends, "quiet", "dash", 1.2, tabled=False)
     errors = []
     for epoch, values in parts.items():
         n, says, right = (

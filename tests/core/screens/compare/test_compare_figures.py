@@ -4,8 +4,8 @@ import pytest
 
 from core.screens.compare.view import (
     LETTER_PX,
-    Curve,
     ForestRow,
+    GapCurve,
     add_letters,
     forest,
     gap_curves,
@@ -67,7 +67,7 @@ def bins_of(audited):
 
 def test_curves_are_the_gaps_of_the_bins_with_enough_rows(audited):
     bins = bins_of(audited)
-    runs = [Curve("one", BADGE, bins), Curve("other", RunMark("K", 3, "dot"), bins)]
+    runs = [GapCurve("one", BADGE, bins), GapCurve("other", RunMark("K", 3, "dot"), bins)]
     figure = gap_curves(runs, THEMES["light"])
     enough = np.flatnonzero(bins.count >= 20)
     assert [trace.line.dash for trace in figure.data] == ["dash", "dot"]
@@ -77,7 +77,7 @@ def test_curves_are_the_gaps_of_the_bins_with_enough_rows(audited):
 
 
 def test_letters_of_curves_that_end_together_do_not_cover_each_other(audited):
-    runs = [Curve(letter, RunMark(letter, 0, "solid"), bins_of(audited)) for letter in "ABCDEF"]
+    runs = [GapCurve(letter, RunMark(letter, 0, "solid"), bins_of(audited)) for letter in "ABCDEF"]
     figure = gap_curves(runs, THEMES["light"])
     heights = sorted(
         one.y for one in figure.layout.annotations if one.text in {f"<b>{c}</b>" for c in "ABCDEF"}
@@ -141,7 +141,7 @@ def test_marked_rows_are_a_badge_apart_from_their_neighbours():
 
 def test_curves_without_a_mark_are_one_grey_trace_with_breaks(audited):
     bins = bins_of(audited)
-    runs = [Curve("named", BADGE, bins), Curve("x", None, bins), Curve("y", None, bins)]
+    runs = [GapCurve("named", BADGE, bins), GapCurve("x", None, bins), GapCurve("y", None, bins)]
     figure = gap_curves(runs, THEMES["dark"])
     grey, named = figure.data
     assert grey.line.color == THEMES["dark"].bars

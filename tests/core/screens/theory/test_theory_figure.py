@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.screens.kit.curves import SYMBOLS, Highlight, Plot, TheoryCurve, chart
+from core.screens.kit.curves import SYMBOLS, Curve, Highlight, Plot, chart
 from core.screens.kit.theme import DARK, LIGHT
 from core.screens.theory import claims
 
@@ -11,8 +11,8 @@ X = np.array([0.0, 0.5, 1.0])
 def test_curves_keep_their_points_names_and_dashes():
     plot = Plot(
         curves=(
-            TheoryCurve("one", X, X**2, colour=0, dash="dot"),
-            TheoryCurve("two", X, X, dots=True),
+            Curve("one", X, X**2, colour=0, dash="dot"),
+            Curve("two", X, X, dots=True),
         ),
         across="across",
         up="up",
@@ -29,7 +29,7 @@ def test_curves_keep_their_points_names_and_dashes():
 
 
 def test_the_area_runs_along_one_curve_and_back_along_the_other():
-    low, high = TheoryCurve("low", X, X - 1), TheoryCurve("high", X, X + 1)
+    low, high = Curve("low", X, X - 1), Curve("high", X, X + 1)
     area = chart(Plot(curves=(low, high), across="x", up="y", between=(low, high)), LIGHT).data[0]
     assert list(area.x) == [0.0, 0.5, 1.0, 1.0, 0.5, 0.0]
     assert list(area.y) == [-1.0, -0.5, 0.0, 2.0, 1.5, 1.0]
@@ -37,13 +37,13 @@ def test_the_area_runs_along_one_curve_and_back_along_the_other():
 
 
 def test_dots_of_two_colours_have_two_symbols():
-    curves = tuple(TheoryCurve(str(k), X, X, colour=k, dots=True) for k in range(len(SYMBOLS)))
+    curves = tuple(Curve(str(k), X, X, colour=k, dots=True) for k in range(len(SYMBOLS)))
     drawn = chart(Plot(curves=curves, across="x", up="y"), LIGHT).data
     assert len({trace.marker.symbol for trace in drawn}) == len(curves) > 2
 
 
 def test_a_square_figure_keeps_its_sides_equal():
-    plot = Plot(curves=(TheoryCurve("one", X, X),), across="x", up="y", square=True)
+    plot = Plot(curves=(Curve("one", X, X),), across="x", up="y", square=True)
     assert chart(plot, LIGHT).layout.yaxis.scaleanchor == "x"
     assert (
         chart(Plot(curves=plot.curves, across="x", up="y"), LIGHT).layout.yaxis.scaleanchor is None

@@ -5,15 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.screens.kit.curves import Curve
 from core.screens.kit.theme import DARK, LIGHT
-from core.screens.train.view import MOST_POINTS, MeasureCurve, MeasurePanel, kept, panel
+from core.screens.train.view import MOST_POINTS, MeasurePanel, kept, panel
 
 
 def line(values, **settings):
     value = np.array(values, dtype=float)
-    return MeasureCurve(
-        name="run", epoch=np.arange(1, len(value) + 1), value=value, colour=0, **settings
-    )
+    return Curve("run", np.arange(1, len(value) + 1), value, colour=0, **settings)
 
 
 def drawn(values, unit="nats", n_epochs=None, **settings):
@@ -77,9 +76,7 @@ def test_a_dashed_line_wears_its_runs_colour_in_both_themes():
 
 def test_a_name_with_markup_is_text():
     shown = MeasurePanel(
-        lines=(
-            MeasureCurve(name="<b>x</b>", epoch=np.array([1]), value=np.array([1.0]), colour=0),
-        ),
+        lines=(Curve("<b>x</b>", np.array([1]), np.array([1.0]), colour=0),),
         unit="nats",
         n_epochs=1,
     )
