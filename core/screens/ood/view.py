@@ -19,7 +19,7 @@ from core.ood.separation import (
     roc_points,
     thresholds_at,
 )
-from core.screens.kit.curves import legend, sheet
+from core.screens.kit.curves import Curve, legend, sheet, tint
 from core.screens.kit.diagram import share_axis
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.marks import RunMark
@@ -60,18 +60,6 @@ SMALLEST = 0.0001  # smaller scores likewise
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-@dataclass(frozen=True, kw_only=True)
-class RocLine:
-    """One curve: its name with the area beside it, its points, colour in `runs` and dash."""
-
-    name: str
-    area: float
-    alarms: Float
-    flagged: Float
-    colour: int
-    dash: str
-
-
 @dataclass(frozen=True)
 class OperatingPoint:
     """Where the threshold stands on a curve: shares of both sets that are flagged."""
@@ -80,8 +68,10 @@ class OperatingPoint:
     flagged: float
 
 
-def roc(lines: Sequence[RocLine], spot: OperatingPoint, theme: Theme) -> go.Figure:
-    """Draw the curves, the line of a guess, and where the threshold stands."""
+def roc(
+    curves: Sequence[Curve], areas: Sequence[float], spot: OperatingPoint, theme: Theme
+) -> go.Figure:
+    """Draw curves with the area under each, the line of a guess, and where the threshold stands."""
     x = share_axis(theme, "In-distribution flagged (false alarms)", constrain="domain")
     square = {"scaleanchor": "x", "constrain": "domain"}
     y = share_axis(theme, "Out-of-distribution flagged (positive)", **square)
@@ -95,14 +85,14 @@ def roc(lines: Sequence[RocLine], spot: OperatingPoint, theme: Theme) -> go.Figu
         hoverinfo="skip",
         showlegend=False,
     )
-    for line in lines:
-        name, colour = safe(line.name), theme.runs[line.colour % len(theme.runs)]
+    for curve, area in zip(curves, areas, strict=True):
+        name, colour = safe(curve.name), tint(curve.colour, theme)
         figure.add_scatter(
-            x=line.alarms,
-            y=line.flagged,
-            name=f"{name} <b>{line.area:.3f}</b>",
+            x=curve.x,
+            y=curve.y,
+            name=f"{name} <b>{area:.3f}</b>",
             mode="lines",
-            line={"color": colour, "width": 2.2, "dash": line.dash, "simplify": False},
+            line={"color": colour, "width": 2.2, "dash": curve.dash, "simplify": False},
             hovertemplate=f"<b>{name}</b><br>%{{y:.1%}} flagged, %{{x:.1%}} false alarms"
             "<extra></extra>",
         )
@@ -465,33 +455,25 @@ def edges_of(separation: Separation, score: str) -> tuple[Float, bool]:
 
 
 def _roc_card(drawn: Drawn) -> FigureCard:
-    lines, counts = [], drawn.tally
+    counts, curves = drawn.tally, []
     rows: list[tuple[str, str, float, float]] = []
-    for curve in drawn.curves:
-        alarms, flagged = roc_points(curve.judged.separation)
-        area = curve.judged.numbers["auroc"].value or 0.0
-        lines.append(
-            RocLine(
-                name=short(curve.label, 34),
-                area=area,
-                alarms=alarms,
-                flagged=flagged,
-                colour=curve.mark.colour,
-                dash=curve.mark.dash,
-            )
-        )
+    for shown in drawn.curves:
+        alarms, flagged = roc_points(shown.judged.separation)
+        name, mark = short(shown.label, 34), shown.mark
+        curves.append(Curve(name, alarms, flagged, mark.colour, mark.dash))
         rows += [
-            (curve.label, "out-of-distribution", float(a), float(f))
+            (shown.label, "out-of-distribution", float(a), float(f))
             for a, f in zip(alarms, flagged, strict=True)
         ]
-    areas = "; ".join(f"{line.area:.3f} for {line.name}" for line in lines)
+    areas = [shown.judged.numbers["auroc"].value or 0.0 for shown in drawn.curves]
+    listed = "; ".join(f"{area:.3f} for {c.name}" for c, area in zip(curves, areas, strict=True))
     spot = OperatingPoint(counts.false_alarms, 1.0 - counts.missed)
     return FigureCard(
         key="roc",
         title="ROC",
         explanation="the ring is the threshold",
-        draw=partial(roc, lines, spot),
-        alt=f"ROC curves by {drawn.scoring}, {POSITIVE}. Area under the curve: {areas}. "
+        draw=partial(roc, curves, areas, spot),
+        alt=f"ROC curves by {drawn.scoring}, {POSITIVE}. Area under the curve: {listed}. "
         f"At the threshold {percent(spot.flagged)} of the set and {percent(spot.alarms)} of the "
         f"in-distribution {with_row_noun('images')} are flagged.",
         table=Table(ROC_COLUMNS, tuple(rows)),

@@ -5,28 +5,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from core.screens.kit.curves import Curve
 from core.screens.kit.theme import DARK, LIGHT
 from core.screens.ood.tables import ValueGrid, heatmap
-from core.screens.ood.view import Density, OperatingPoint, RocLine, density, roc
+from core.screens.ood.view import Density, OperatingPoint, density, roc
 
-LINE = RocLine(
-    name="a & b",
-    area=0.9123,
-    alarms=np.array([0, 0.2, 1.0]),
-    flagged=np.array([0, 0.7, 1.0]),
-    colour=3,
-    dash="dot",
-)
+LINE = Curve("a & b", np.array([0, 0.2, 1.0]), np.array([0, 0.7, 1.0]), colour=3, dash="dot")
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_curves_end_in_the_corners_and_wear_their_area(theme):
-    figure = roc([LINE], OperatingPoint(0.05, 0.4), theme)
+    figure = roc([LINE], [0.9123], OperatingPoint(0.05, 0.4), theme)
     guess, curve, ring = figure.data
     assert (list(guess.x), list(guess.y)) == ([0, 1], [0, 1])
     assert curve.name == "a &amp; b <b>0.912</b>"
     assert (curve.line.color, curve.line.dash) == (theme.runs[3], "dot")
-    np.testing.assert_array_equal(curve.y, LINE.flagged)
+    np.testing.assert_array_equal(curve.y, LINE.y)
     assert (ring.x[0], ring.y[0]) == (0.05, 0.4)
     assert "(positive)" in figure.layout.yaxis.title.text
 
