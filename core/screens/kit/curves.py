@@ -168,7 +168,9 @@ def marker(theme: Theme, tone: Tone, size: int, ring: float = 2) -> dict[str, An
     }
 
 
-def area(name: str, low: tuple[Float, Float], high: tuple[Float, Float], colour: str) -> go.Scatter:
+def area(
+    name: str, low: tuple[Float | Int, Float], high: tuple[Float | Int, Float], colour: str
+) -> go.Scatter:
     """Return the area between two curves, each x and y; it answers to no pointer."""
     x, y = (np.concatenate([a, b[::-1]]) for a, b in zip(low, high, strict=True))
     return go.Scatter(
