@@ -16,11 +16,13 @@ STRIP = Strip(floor=0.01, low=0.03, value=0.04, high=0.2, scale=0.1, tone="over"
 HEADING = Sentence((Phrase(EVIL), Phrase(EVIL, unbroken=True), Phrase(EVIL, "over")), EVIL)
 ROW = ScoreRow(
     name=EVIL,
-    cells=(CellWords(EVIL, EVIL, EVIL), CellWords("1"), CellWords("2")),
+    cells=(
+        CellWords(EVIL, EVIL, EVIL),
+        CellWords("1", mark="beyond"),
+        CellWords("2", mark="tie"),
+    ),
     notes=(EVIL, ""),
     mark=BADGE,
-    strong=frozenset({1}),
-    ties=frozenset({2}),
 )
 
 

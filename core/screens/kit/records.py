@@ -106,6 +106,12 @@ class Table:
         )
 
 
+# "beyond" for what is beyond chance, "tie" for a difference whose interval holds zero, and for what
+# has no verdict.
+Mark = Literal["", "beyond", "tie"]
+TIE = "tie"
+
+
 @dataclass(frozen=True)
 class CellWords:
     """A cell of a table of scores: the number, its interval quiet beside it, why there is none."""
@@ -113,6 +119,7 @@ class CellWords:
     value: str
     interval: str = ""
     reason: str = ""
+    mark: Mark = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,11 +130,17 @@ class ScoreRow:
     cells: tuple[CellWords, ...]  # in the order of the heads after the first
     notes: tuple[str, ...] = ()  # quiet lines under the name
     mark: RunMark | None = None
-    # strong, ties: positions of cells whose difference is beyond chance, and of those with zero
-    # in its interval
-    strong: frozenset[int] = frozenset()
-    ties: frozenset[int] = frozenset()
     shaded: bool = False  # the row that others are measured by
+
+    @property
+    def strong(self) -> frozenset[int]:
+        """The positions of cells that are beyond chance."""
+        return frozenset(i for i, cell in enumerate(self.cells) if cell.mark == "beyond")
+
+    @property
+    def ties(self) -> frozenset[int]:
+        """The positions of cells whose difference has zero in its interval."""
+        return frozenset(i for i, cell in enumerate(self.cells) if cell.mark == "tie")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,10 +180,6 @@ def written(cell: Cell, kind: Kind) -> str:
 
 
 # Tables of estimates.
-Mark = Literal["", "beyond", "tie"]
-TIE = "tie"
-
-
 @dataclass(frozen=True)
 class Estimate:
     """A cell: what a file holds of it, and what a page says beside or in place of it."""
@@ -182,8 +191,6 @@ class Estimate:
     reason: str = ""  # why there is no value, or no interval
     note: str = ""  # quiet words behind the interval
     text: str | None = None  # what a page writes in place of the value
-    # "beyond" for what is beyond chance, "tie" for a difference whose interval holds zero, and for
-    # what has no verdict.
     mark: Mark = ""
 
 
@@ -230,21 +237,16 @@ class ScoreTable:
             column_words([row.cell(column.key) for row in self.rows], column.kind)
             for column in self.shown
         ]
-        rows = []
-        for i, row in enumerate(self.rows):
-            marks = [row.cell(column.key).mark for column in self.shown]
-            rows.append(
-                ScoreRow(
-                    name=row.name,
-                    cells=tuple(column[i] for column in columns),
-                    notes=row.notes,
-                    mark=row.mark,
-                    strong=frozenset(k for k, mark in enumerate(marks) if mark == "beyond"),
-                    ties=frozenset(k for k, mark in enumerate(marks) if mark == "tie"),
-                    shaded=row.shaded,
-                )
+        return tuple(
+            ScoreRow(
+                name=row.name,
+                cells=tuple(column[i] for column in columns),
+                notes=row.notes,
+                mark=row.mark,
+                shaded=row.shaded,
             )
-        return tuple(rows)
+            for i, row in enumerate(self.rows)
+        )
 
     @property
     def file(self) -> Table:
@@ -275,7 +277,8 @@ def column_words(cells: Sequence[Estimate], kind: Kind) -> list[CellWords]:
         elif cell.value is not None:
             text, interval = next(texts)
         note = "; ".join(filter(None, (interval, cell.note)))
-        words.append(CellWords(text if cell.text is None else cell.text, note, cell.reason))
+        shown = text if cell.text is None else cell.text
+        words.append(CellWords(shown, note, cell.reason, cell.mark))
     return words
 
 

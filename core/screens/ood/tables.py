@@ -22,6 +22,7 @@ from core.screens.kit.records import (
     CellWords,
     Column,
     FigureCard,
+    Mark,
     ScoreRow,
     Table,
     columns_of,
@@ -97,12 +98,11 @@ def rows(lines: Sequence[SetRow], chosen: tuple[str, bool]) -> tuple[ScoreRow, .
         cells = []
         for key, after, _ in columns:
             score = (line.after if after else line.as_read).get(key)
+            mark: Mark = "beyond" if (key, after) == chosen else ""
             if score is None or score.value is None:
-                cells.append(CellWords("–"))
+                cells.append(CellWords("–", mark=mark))
             else:
-                cells.append(CellWords(f"{score.value:.3f}", share_span(score)))
-        strong = {i for i, (key, after, _) in enumerate(columns) if (key, after) == chosen}
-        ties: set[int] = set()
+                cells.append(CellWords(f"{score.value:.3f}", share_span(score), mark=mark))
         difference = line.difference
         if compared:
             if (
@@ -115,10 +115,10 @@ def rows(lines: Sequence[SetRow], chosen: tuple[str, bool]) -> tuple[ScoreRow, .
                 cells.append(CellWords("–", reason=why))
             else:
                 tie = difference.low <= 0.0 <= difference.high
-                (ties if tie else strong).add(len(columns))
                 span = f"{difference.low:+.3f} to {difference.high:+.3f}".replace("-", MINUS)
                 value = f"{difference.value:+.3f}".replace("-", MINUS)
-                cells.append(CellWords("tie" if tie else value, span))
+                mark = "tie" if tie else "beyond"
+                cells.append(CellWords("tie" if tie else value, span, mark=mark))
         fitted = "" if line.temperature is None else f"T = {line.temperature:.2f}"
         score_rows.append(
             ScoreRow(
@@ -126,8 +126,6 @@ def rows(lines: Sequence[SetRow], chosen: tuple[str, bool]) -> tuple[ScoreRow, .
                 cells=tuple(cells),
                 notes=(line.run, fitted) if several else (fitted,),
                 mark=line.mark,
-                strong=frozenset(strong),
-                ties=frozenset(ties),
             )
         )
         # A row for each paper and loss that corresponds to the run; entropy alone

@@ -30,6 +30,7 @@ from core.screens.kit.records import (
     CellWords,
     Column,
     FigureCard,
+    Mark,
     Phrase,
     ScoreRow,
     Sentence,
@@ -483,8 +484,8 @@ def _fit_row(method: FittedOn, words: HumanWords) -> ScoreRow:
     if method.refusal:
         refused = (CellWords(MISSING, reason=method.refusal),) * len(SHOWN)
         return ScoreRow(name=name, notes=notes[:1], cells=refused)
-    cells, beyond = [], []
-    for k, metric in enumerate(SHOWN):
+    cells = []
+    for metric in SHOWN:
         value, change = method.values[metric], method.differences.get(metric)
         in_points = HEADS[metric][1] == "points"
         write, between = (points, points_span) if in_points else (three, three_span)
@@ -493,13 +494,11 @@ def _fit_row(method: FittedOn, words: HumanWords) -> ScoreRow:
             sign = "+" if change.value > 0 else ""
             span = between(change.value, change.low, change.high)
             interval = f"{sign}{write(change.value)} ({span})"
-        if change is not None and change.low is not None and not change.tie:
-            beyond.append(k)
-        cells.append(CellWords(write(value), interval, "" if value is not None else "infinite"))
-    strong = frozenset(beyond)
-    return ScoreRow(
-        name=name, notes=notes, cells=tuple(cells), strong=strong, shaded=not method.method
-    )
+        beyond = change is not None and change.low is not None and not change.tie
+        mark: Mark = "beyond" if beyond else ""
+        why = "" if value is not None else "infinite"
+        cells.append(CellWords(write(value), interval, why, mark))
+    return ScoreRow(name=name, notes=notes, cells=tuple(cells), shaded=not method.method)
 
 
 def _far_table(far: FarRows, predictions: Predictions, distance: str) -> Table:

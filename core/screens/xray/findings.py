@@ -26,6 +26,7 @@ from core.screens.kit.records import (
     Column,
     Estimate,
     FigureCard,
+    Mark,
     ScoreRow,
     ScoreTable,
     Sentence,
@@ -86,27 +87,18 @@ def temperature_rows(
     rows = []
     for k, scaled in by_finding.items():
         cells = [_error(scaled.errors[NONE])]
-        beyond_chance: set[int] = set()
-        ties: set[int] = set()
         for fit in scaled.fits:
             if fit.method not in scaled.errors:
                 cells += [CellWords("–", reason=fit.refusal)] * 3
                 continue
             difference = scaled.differences[fit.method]
+            mark: Mark = "tie" if difference.tie else "beyond"
             cells += [
                 CellWords(parameters(fit)),
                 _error(scaled.errors[fit.method]),
-                CellWords(*difference_words(difference)),
+                CellWords(*difference_words(difference), mark=mark),
             ]
-            (ties if difference.tie else beyond_chance).add(len(cells) - 1)
-        rows.append(
-            ScoreRow(
-                name=finding(source.findings[k]),
-                cells=tuple(cells),
-                strong=frozenset(beyond_chance),
-                ties=frozenset(ties),
-            )
-        )
+        rows.append(ScoreRow(name=finding(source.findings[k]), cells=tuple(cells)))
     return tuple(rows)
 
 

@@ -81,7 +81,7 @@ def test_the_page_has_columns_of_its_own_in_its_own_order():
     )
     assert second.cells == (
         CellWords(""),
-        CellWords("tie", "−1.0 to +1.0"),
+        CellWords("tie", "−1.0 to +1.0", mark="tie"),
         CellWords("–", reason="no bins"),
         CellWords(""),
     )
