@@ -43,11 +43,11 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/ood": Size(1_020, 4, 5),
     "core/readers": Size(15_980, 45, 150),
     "core/reports": Size(3_100, 11, 22),
-    "core/screens": Size(18_370, 57, 98),
+    "core/screens": Size(18_180, 55, 98),
     "core/studies": Size(3_190, 13, 11),
     "core/training": Size(4_320, 16, 28),
     "core/xray": Size(1_210, 6, 12),
-    "pages": Size(17_830, 76, 156),
+    "pages": Size(17_800, 76, 156),
 }
 
 
