@@ -42,8 +42,7 @@ with frame.caught():
     else:
         classes, curve = audits.classes(run, split), reliability.risk_curve(run, split, audit)
         subject = Subject(run.name, split, run.file_digest, run.class_names, run.notices)
-        places = reliability.places()
-        at = reliability.Places(head, numbers, settings, places, st.container())
+        at = reliability.places(head, numbers, settings)
         by_class = parts_table(audit, classes)
         reliability.binned_parts(run, split, audit, ready, subject, by_class, at)
-        reliability.unbinned(places, unbinned_cards(audit, subject, classes, curve))
+        reliability.unbinned(at, unbinned_cards(audit, subject, classes, curve))

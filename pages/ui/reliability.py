@@ -126,34 +126,45 @@ def risk_curve(run: open_runs.Run, split: str, audit: Audit) -> tuple[Float, Flo
 
 
 @dataclass(frozen=True)
-class FigurePlaces:
-    """Where figures stand: two columns, the rows of an opened bin under both, and the rest."""
+class Places:
+    """Where the parts of the page stand.
 
+    Figures have two columns, with the rows of an opened bin under both.
+    """
+
+    head: DeltaGenerator
+    numbers: DeltaGenerator
+    controls: DeltaGenerator
     diagram: DeltaGenerator
     scale: DeltaGenerator
     gap: DeltaGenerator
     classes: DeltaGenerator
     rows: DeltaGenerator
     risk: DeltaGenerator
+    below: DeltaGenerator
 
 
-def places() -> FigurePlaces:
-    """Return where figures will stand."""
+def places(head: DeltaGenerator, numbers: DeltaGenerator, controls: DeltaGenerator) -> Places:
+    """Return where the parts of the page will stand, figures from here on."""
     with st.container(horizontal=True, gap="medium", key="figures"):
         left = st.container(width=DIAGRAM_WIDTH, key="diagram")
         right = st.container(key="beside")
     under = st.container(key="under")
-    return FigurePlaces(
+    return Places(
+        head=head,
+        numbers=numbers,
+        controls=controls,
         diagram=left.container(),
         scale=left.container(key="bare.scale"),
         gap=right.container(),
         classes=right.container(),
         rows=under.container(),
         risk=under.container(width=DIAGRAM_WIDTH, key="under.risk"),
+        below=st.container(),
     )
 
 
-def binned(at: FigurePlaces, cards: Mapping[str, FigureCard], opened: int | None) -> None:
+def binned(at: Places, cards: Mapping[str, FigureCard], opened: int | None) -> None:
     """Draw the diagram, in which the opened bin stands out, and the gaps in its bins."""
     # containers of this fragment: fragments within it would pile up in those of the page
     with at.diagram.container():
@@ -168,7 +179,7 @@ def _open() -> None:
     open_bin(str(int(np.ravel(points[0]["customdata"])[0]) + 1) if points else "")
 
 
-def unbinned(at: FigurePlaces, cards: Iterable[FigureCard]) -> None:
+def unbinned(at: Places, cards: Iterable[FigureCard]) -> None:
     """Draw the figures that are the same under any bins."""
     for card in cards:
         with at.risk if card.key == "risk" else at.classes:
@@ -335,17 +346,6 @@ def metrics(run: open_runs.Run, split: str, target_audit: TargetAudit) -> None:
             widgets.table(unavailable, key="table.unavailable")
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where what the bins decide stands, in the order of the page."""
-
-    head: DeltaGenerator
-    numbers: DeltaGenerator
-    controls: DeltaGenerator
-    figures: FigurePlaces
-    below: DeltaGenerator
-
-
 @frame.fragment
 def binned_parts(
     run: open_runs.Run,
@@ -360,7 +360,7 @@ def binned_parts(
     with at.controls:
         rule, n_bins = bins()
     target_audit = audits.diagram(ready, n_bins=n_bins, rule=rule)
-    with at.figures.scale.container():
+    with at.scale.container():
         widgets.key(KEY)
         bin_index = opened_bin(target_audit.bins)
         counts = log_counts()
@@ -372,8 +372,8 @@ def binned_parts(
     with at.numbers:
         widgets.strip(view.numbers)
         frame.verdict_notices(view.notices)
-    binned(at.figures, view.figures, bin_index)
-    with at.figures.rows.container():
+    binned(at, view.figures, bin_index)
+    with at.rows.container():
         rows(run, split, target_audit, bin_index)
     with at.below.container():
         widgets.caption(view.caption)
