@@ -98,6 +98,7 @@ def rows(lines: Sequence[SetRow], chosen: tuple[str, bool]) -> tuple[ScoreRow, .
         cells = []
         for key, after, _ in columns:
             score = (line.after if after else line.as_read).get(key)
+            # as bold as what is beyond chance
             mark: Mark = "beyond" if (key, after) == chosen else ""
             if score is None or score.value is None:
                 cells.append(CellWords("–", mark=mark))
