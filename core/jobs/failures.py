@@ -11,7 +11,7 @@ from typing import Final
 from unicodedata import category
 
 from core.disk import open_file
-from core.jobs.records import Failure, Json
+from core.jobs.records import Failure, JobState, Json, Outcome
 
 NAME: Final = "log.txt"
 EARLIER: Final = "log.1.txt"
@@ -251,6 +251,27 @@ def refused(result: Json | None) -> Failure | None:
         return None
     fields = {key: str(error.get(key, "")) for key in ("code", "what", "remedy")}
     return Failure(**fields)
+
+
+def unwatched(result: Json | None, *, cancelled: bool, otherwise: Failure) -> Outcome:
+    """Return how a job ended whose supervisor has said nothing.
+
+    Parameters
+    ----------
+    result : dict or None
+        What its process wrote at its end.
+    cancelled : bool
+        Somebody wanted its end.
+    otherwise : Failure
+        Why it ended where neither tells.
+    """
+    if result is not None and result.get("state") == "succeeded":
+        return Outcome(state=JobState.SUCCEEDED, run=str(result.get("run", "")))
+    if cancelled:
+        return Outcome(state=JobState.CANCELLED)
+    failure = refused(result) or otherwise
+    state = JobState.LOST if failure.code == "LOST" else JobState.FAILED
+    return Outcome(state=state, failure=failure)
 
 
 def out_of_memory_kills() -> int:

@@ -46,6 +46,10 @@ from core.training.folder import JobFolder, Progress, read_progress
 MOST: Final = 1_000  # jobs of one submission, and jobs that wait
 DAY_S: Final = 86_400.0
 MAX_SECONDS: Final = 366 * DAY_S
+SUBMITTED: Final = (  # of a job, what another start of it has too
+    *("kind", "name", "group", "digest", "owner", "wants", "n_devices", "priority", "time_limit"),
+    *("launcher", "request"),
+)
 Spec = TrainConfig | EvaluationConfig | AuditSpec
 
 
@@ -104,23 +108,15 @@ class LocalLauncher:
             return
         if not processes.end(lambda: processes.marked(job.id), 0.0):
             return  # looked at again at the next tick
+        again = job.supervisor is not None and job.supervisor.boot != this_boot()
+        what = "The machine was restarted" if again else "Its supervisor was killed"
+        outcome = failures.unwatched(
+            JobFolder(self._store.folder(job.id)).result(),
+            cancelled=bool(job.asked),
+            otherwise=failures.lost(what, job.kind),
+        )
         with suppress(LibraryError):  # as of a full disk: likewise
-            self._end(job)
-
-    def _end(self, job: Job) -> None:
-        """Say how a job ended of which no process is left."""
-        result = JobFolder(self._store.folder(job.id)).result()
-        refusal = failures.refused(result)
-        if result is not None and result.get("state") == "succeeded":
-            self._store.end(job, JobState.SUCCEEDED, run=str(result.get("run", "")))
-        elif job.asked:
-            self._store.end(job, JobState.CANCELLED)
-        elif refusal is not None:
-            self._store.end(job, JobState.FAILED, failure=refusal)
-        else:
-            again = job.supervisor is not None and job.supervisor.boot != this_boot()
-            what = "The machine was restarted" if again else "Its supervisor was killed"
-            self._store.end(job, JobState.LOST, failure=failures.lost(what, job.kind))
+            self._store.end(job, outcome)
 
 
 class LocalJobs:
@@ -400,23 +396,8 @@ class LocalJobs:
         if relation == "resume" and not self.resumable(job_id):
             raise UsageError("JOB", f"Job {job_id} left no checkpoint", "retry it from the start")
         self._check(1, job.time_limit)
-        new = Job(
-            id=_new_id(),
-            kind=job.kind,
-            name=job.name,
-            group=job.group,
-            digest=job.digest,
-            created=time.time(),
-            wants=job.wants,
-            n_devices=job.n_devices,
-            priority=job.priority,
-            time_limit=job.time_limit,
-            owner=job.owner,
-            parent=job.id,
-            relation=relation,
-            launcher=job.launcher,
-            request=job.request,
-        )
+        as_before = {name: getattr(job, name) for name in SUBMITTED}
+        new = Job(id=_new_id(), created=time.time(), parent=job.id, relation=relation, **as_before)
         folder = JobFolder.make(self._store.folder(new.id), config)
         try:
             old = self._store.folder(job.id)

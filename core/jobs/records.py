@@ -125,6 +125,16 @@ class Failure:
     remedy: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a job ended; fields as of `Job`."""
+
+    state: JobState
+    exit_code: int | None = None
+    failure: Failure | None = None
+    run: str = ""
+
+
 @dataclass(frozen=True)
 class Job:
     """One job."""

@@ -24,7 +24,7 @@ from core.disk import make_private, open_file, parse_json, replace_text, writing
 from core.errors import LibraryError, UsageError
 from core.jobs.devices import UNSEEN, fit
 from core.jobs.failures import NAME as LOG
-from core.jobs.records import BEAT, LOCAL, SLURM, Failure, Job, JobState
+from core.jobs.records import BEAT, LOCAL, SLURM, Job, JobState, Outcome
 from core.process_identity import ProcessIdentity
 
 VERSION: Final = 1  # of the table; another one is made anew from the folders
@@ -151,28 +151,19 @@ class JobStore:
         """Say that a claimed job's process has started; None when it is no longer this one's."""
         return self._step(job, state=JobState.RUNNING)
 
-    def end(
-        self,
-        job: Job,
-        state: JobState,
-        *,
-        exit_code: int | None = None,
-        failure: Failure | None = None,
-        run: str = "",
-    ) -> Job | None:
+    def end(self, job: Job, outcome: Outcome) -> Job | None:
         """Bring a started job to an end; None when it is no longer this one's.
 
         Where the table cannot be written the folder's copy says it, and the error is raised: the
         end may come twice.
         """
-        last = {"exit_code": exit_code, "failure": failure, "run": run}
         try:
-            return self._step(job, state=state, ended=time.time(), **last)
+            return self._step(job, ended=time.time(), **vars(outcome))
         except LibraryError:
             now = self._copy(job.id)
             if now is not None and now.supervisor == job.supervisor and now.state in LIVE:
-                after = {"generation": now.generation + 1, "state": state, "ended": time.time()}
-                self._keep_copy(replace(now, **after, **last))  # type: ignore[arg-type]
+                after = {"generation": now.generation + 1, "ended": time.time()}
+                self._keep_copy(replace(now, **after, **vars(outcome)))  # type: ignore[arg-type]
             raise
 
     def follow(self, job: Job, **changes: object) -> Job | None:

@@ -19,15 +19,15 @@ from typing import Final, Protocol
 
 from core.access import OWNER
 from core.codes import RefusalCode
-from core.disk import read_json
-from core.errors import AuditError, lacking
+from core.errors import AuditError, UsageError, lacking
 from core.jobs import failures, processes
 from core.jobs.devices import environment, slots
 from core.jobs.failures import Log
 from core.jobs.processes import ROOT, start_what_can
-from core.jobs.records import BEAT_S, Failure, Job, JobState, Json, beat
+from core.jobs.records import BEAT_S, Failure, Job, JobState, Outcome, beat
 from core.jobs.store import JobStore
 from core.process_identity import identity
+from core.training.folder import JobFolder
 
 # By kind of job: a module that takes its folder.
 PROGRAMS: Final = {
@@ -72,15 +72,7 @@ class JobTable(Protocol):
     def running(self, job: Job) -> Job | None:
         """Say that a job's process has started."""
 
-    def end(
-        self,
-        job: Job,
-        state: JobState,
-        *,
-        exit_code: int | None = None,
-        failure: Failure | None = None,
-        run: str = "",
-    ) -> Job | None:
+    def end(self, job: Job, outcome: Outcome) -> Job | None:
         """Bring a job to an end."""
 
 
@@ -94,6 +86,7 @@ class Supervisor:
         self.store = store
         self.job = job
         self.folder = store.folder(job.id)
+        self.files = JobFolder(self.folder)
         self._module = programs[job.kind]
         self._log = Log(self.folder)
         self.stopped = False
@@ -113,7 +106,7 @@ class Supervisor:
         except (OSError, RuntimeError) as error:  # no memory, or no further process or thread
             if process is not None:
                 self._end_all(process)
-            self.end(JobState.FAILED, failure=self._unstarted(error))
+            self.end(Outcome(state=JobState.FAILED, failure=self._unstarted(error)))
             return
         reason = self._watch(process)
         self._end_all(process)
@@ -222,45 +215,36 @@ class Supervisor:
         `code`: the exit code of its process; `reason`: why it was ended, as of `_watch`; `kills`:
         as of `failures.explain`.
         """
-        result = self._result()
+        result, state, failure, run = self.files.result(), JobState.FAILED, None, ""
         if result is not None and self.succeeded():
-            self.end(JobState.SUCCEEDED, exit_code=code, run=str(result.get("run", "")))
+            state, run = JobState.SUCCEEDED, str(result.get("run", ""))
         elif reason == "cancel" or self._end_reason() == "cancel":
-            self.end(JobState.CANCELLED, exit_code=code)
+            state = JobState.CANCELLED
         elif reason == "time":
             assert self.job.time_limit is not None
             failure = failures.time_limit(self.job.time_limit, self.job.kind)
-            self.end(JobState.FAILED, exit_code=code, failure=failure)
         elif reason == "stopped" or code is None:
             what = "It was stopped with its supervisor, by a shutdown for example"
-            failure = failures.lost(what, self.job.kind)
-            self.end(JobState.LOST, exit_code=code, failure=failure)
+            state, failure = JobState.LOST, failures.lost(what, self.job.kind)
         else:
-            config = _json(self.folder / "spec.json") or {}
+            config: object = None
+            with contextlib.suppress(UsageError):  # its folder was damaged meanwhile
+                config = self.files.spec()
+            known = config if isinstance(config, dict) else {}
             lines = self._log.last(LINES)
-            failure = failures.explain(code, result, lines, config, kills, self.job.kind)
-            self.end(JobState.FAILED, exit_code=code, failure=failure)
-
-    def _result(self) -> Json | None:
-        return _json(self.folder / "result.json")
+            failure = failures.explain(code, result, lines, known, kills, self.job.kind)
+        self.end(Outcome(state=state, exit_code=code, failure=failure, run=run))
 
     def succeeded(self) -> bool:
         """Whether the process wrote down that it reached its end."""
-        result = self._result()
+        result = self.files.result()
         return result is not None and result.get("state") == "succeeded"
 
-    def end(
-        self,
-        state: JobState,
-        *,
-        exit_code: int | None = None,
-        failure: Failure | None = None,
-        run: str = "",
-    ) -> None:
+    def end(self, outcome: Outcome) -> None:
         """Write the end, waiting for a table that is busy or a disk that is full."""
         while True:
             try:
-                self.store.end(self.job, state, exit_code=exit_code, failure=failure, run=run)
+                self.store.end(self.job, outcome)
             except AuditError as error:
                 if error.code == RefusalCode.JOB_UNKNOWN or self.stopped:
                     return
@@ -272,15 +256,6 @@ class Supervisor:
     def stop(self, *_: object) -> None:
         """End the job because this process is asked to end; a handler of signals."""
         self.stopped = True
-
-
-def _json(path: Path) -> Json | None:
-    """Return what a process wrote; `JobFolder`, which reads the same, would take numpy along."""
-    try:
-        content = read_json(path)
-    except (OSError, ValueError):
-        return None
-    return content if isinstance(content, dict) else None
 
 
 if __name__ == "__main__":

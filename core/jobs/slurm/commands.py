@@ -26,7 +26,7 @@ from core import codec
 from core.disk import PART, open_file, read_json, replace_text, writing
 from core.errors import LibraryError, UsageError
 from core.jobs.processes import ROOT
-from core.jobs.records import WARNING_S, Failure, Job, JobState
+from core.jobs.records import WARNING_S, Job, Outcome
 from core.jobs.store import STATE, read_job
 from core.process_identity import ProcessIdentity
 
@@ -46,15 +46,18 @@ class Begun:
     restarts: int  # how often the cluster has started it again
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a job ended, as its supervisor saw it."""
+@dataclass(frozen=True, kw_only=True)
+class Ended(Outcome):
+    """How and when a job ended, as its supervisor saw it."""
 
-    state: JobState
-    at: float
-    exit_code: int | None
-    failure: Failure | None
-    run: str
+    at: float  # seconds since 1970
+
+    @property
+    def changes(self) -> dict[str, object]:
+        """What they are as fields of the job."""
+        fields = dict(vars(self))
+        fields["ended"] = fields.pop("at")
+        return fields
 
 
 def begin(folder: Path, begun: Begun, former: Begun | None) -> bool:

@@ -90,14 +90,7 @@ class SlurmLauncher:
                 job, state=JobState.RUNNING, supervisor=begun.supervisor, started=begun.at
             )
         if ended is not None:
-            self._follow(
-                job,
-                state=ended.state,
-                ended=ended.at,
-                exit_code=ended.exit_code,
-                failure=ended.failure,
-                run=ended.run,
-            )
+            self._follow(job, **ended.changes)
         elif seen is not None and seen.state in commands.OVER:
             self._end(job, seen.state)
         elif states is not None and seen is None and not watched(job, path):
@@ -107,19 +100,12 @@ class SlurmLauncher:
 
     def _end(self, job: Job, state: str) -> None:
         """Say how a job ended whose supervisor has said nothing."""
-        result = JobFolder(self._store.folder(job.id)).result()
-        refusal = failures.refused(result)
-        if result is not None and result.get("state") == "succeeded":
-            self._ended(job, state=JobState.SUCCEEDED, run=str(result.get("run", "")))
-        elif job.asked or state.startswith("CANCELLED"):
-            self._ended(job, state=JobState.CANCELLED)
-        else:
-            failure = refusal or over(job, state)
-            lost = failure.code == "LOST"
-            self._ended(job, state=JobState.LOST if lost else JobState.FAILED, failure=failure)
-
-    def _ended(self, job: Job, **changes: object) -> None:
-        self._follow(job, ended=time.time(), **changes)
+        outcome = failures.unwatched(
+            JobFolder(self._store.folder(job.id)).result(),
+            cancelled=bool(job.asked) or state.startswith("CANCELLED"),
+            otherwise=over(job, state),
+        )
+        self._follow(job, ended=time.time(), **vars(outcome))
 
     def _follow(self, job: Job, **changes: object) -> Job:
         """Write a transition; where another process was first, the next look goes on from there."""

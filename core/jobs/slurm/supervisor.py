@@ -20,7 +20,17 @@ from typing import Final
 
 from core.errors import AuditError, LibraryError
 from core.jobs import failures
-from core.jobs.records import BEAT, WARNING_S, Failure, Job, JobState, SlurmRequest, beat, last_beat
+from core.jobs.records import (
+    BEAT,
+    WARNING_S,
+    Failure,
+    Job,
+    JobState,
+    Outcome,
+    SlurmRequest,
+    beat,
+    last_beat,
+)
 from core.jobs.slurm import commands
 from core.jobs.slurm.commands import Begun, Ended
 from core.jobs.supervisor import PROGRAMS, Supervisor
@@ -131,19 +141,10 @@ class NodeTable:
         """Return the job: that it runs is known since it began."""
         return job
 
-    def end(
-        self,
-        job: Job,
-        state: JobState,
-        *,
-        exit_code: int | None = None,
-        failure: Failure | None = None,
-        run: str = "",
-    ) -> Job:
+    def end(self, job: Job, outcome: Outcome) -> Job:
         """Say how a job ended; LibraryError JOBS where the disk does not take it."""
-        ended = Ended(state, time.time(), exit_code, failure, run)
         try:
-            commands.end(self.folder(job.id), ended)
+            commands.end(self.folder(job.id), Ended(at=time.time(), **vars(outcome)))
         except OSError as error:
             what = f"The end of job {job.id} cannot be written ({error.strerror})"
             raise LibraryError("JOBS", what, "free some space") from error
@@ -202,7 +203,7 @@ class ClusterSupervisor(Supervisor):
             return
         beat(self.folder)
         if commands.cancel_is_asked(self.folder):
-            self.end(JobState.CANCELLED, exit_code=code)
+            self.end(Outcome(state=JobState.CANCELLED, exit_code=code))
         elif reason == "stopped" and not self.succeeded():
             self._follow_cluster(code)
         elif self._warned is not None and (reason == "time" or code == TIME_IS_UP):
@@ -221,12 +222,13 @@ class ClusterSupervisor(Supervisor):
         why, states = self._cluster_words(), commands.ask("--me", "--array")
         seen = commands.seen_of(states, self.job)
         if why == CANCELLED and (seen is not None or states is None):
-            self.end(JobState.CANCELLED, exit_code=code)
+            self.end(Outcome(state=JobState.CANCELLED, exit_code=code))
         elif why == TIME_LIMIT:  # the warning came before this process listened
             self._continue_later(code)
         elif why in {None, CANCELLED} and not (_ends(seen) or self._requeue()):
             what = "It was stopped with its supervisor, by a shutdown for example"
-            self.end(JobState.LOST, exit_code=code, failure=failures.lost(what, self.job.kind))
+            failure = failures.lost(what, self.job.kind)
+            self.end(Outcome(state=JobState.LOST, exit_code=code, failure=failure))
 
     def _continue_later(self, code: int | None) -> None:
         """Have the job queued again, unless it would come no further with the same time.
@@ -235,12 +237,12 @@ class ClusterSupervisor(Supervisor):
         not kept before: of these there are only so many.
         """
         stuck = code != TIME_IS_UP and self._newest_checkpoint() <= self._checkpoints
-        if stuck and not commands.preempted(self.job):
-            self.end(JobState.FAILED, exit_code=code, failure=over(self.job, "TIMEOUT"))
-            return
-        self._log.write(b"queued again, to continue from the last checkpoint\n")
-        if not self._requeue():
-            self.end(JobState.FAILED, exit_code=code, failure=over(self.job, "TIMEOUT"))
+        given_up = stuck and not commands.preempted(self.job)
+        if not given_up:
+            self._log.write(b"queued again, to continue from the last checkpoint\n")
+        if given_up or not self._requeue():
+            failure = over(self.job, "TIMEOUT")
+            self.end(Outcome(state=JobState.FAILED, exit_code=code, failure=failure))
 
     def _requeue(self) -> bool:
         return commands.requeue(self.job, partial(beat, self.folder))

@@ -13,7 +13,7 @@ from core import process_identity
 from core.errors import UsageError
 from core.jobs import processes
 from core.jobs.local import LocalJobs
-from core.jobs.records import LOCAL, SLURM, Job, JobState, Promise, SlurmRequest
+from core.jobs.records import LOCAL, SLURM, Job, JobState, Outcome, Promise, SlurmRequest
 from core.jobs.store import JobStore
 from tests.core.jobs.conftest import config, ended, let, told, truth, until
 
@@ -128,7 +128,7 @@ def test_an_end_never_changes(there):
     (job,) = there.submit("step:1")
     before = ended(there.jobs, job.id)
     store = JobStore(there.jobs.home)
-    assert store.end(before, JobState.FAILED) is None
+    assert store.end(before, Outcome(state=JobState.FAILED)) is None
     assert store.follow(before, state=JobState.FAILED) is None
     there.jobs.tick()
     assert there.jobs.get(job.id) == before

@@ -22,7 +22,7 @@ from core.jobs import devices as found_devices
 from core.jobs.devices import _query_driver as asked
 from core.jobs.devices import devices, environment
 from core.jobs.local import LocalJobs, _device_of
-from core.jobs.records import Failure, Job, JobState
+from core.jobs.records import Failure, Job, JobState, Outcome
 from core.jobs.store import JobStore, assigned
 from tests.core.jobs.conftest import config, ended, let, told, truth, until
 from tests.no_files import no_file_left
@@ -631,7 +631,7 @@ def test_an_end_never_changes(jobs):
     (one,) = jobs.submit([config("step:1")])
     before = ended(jobs, one.id)
     store = JobStore(jobs.home)
-    assert store.end(before, JobState.FAILED) is None
+    assert store.end(before, Outcome(state=JobState.FAILED)) is None
     assert store.running(before) is None
     assert jobs.cancel(one.id) == jobs.to_front(one.id) == jobs.get(one.id) == before
 

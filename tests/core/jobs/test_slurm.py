@@ -425,7 +425,7 @@ def test_a_start_waits_until_the_former_node_is_silent(tmp_path, monkeypatch):
     supervisor._outlast(former, tmp_path)
     assert time.monotonic() - began >= 0.5
     monkeypatch.setattr(supervisor, "QUIET_S", 600.0)
-    commands.end(tmp_path, Ended(JobState.FAILED, 0.0, 1, None, ""))
+    commands.end(tmp_path, Ended(state=JobState.FAILED, exit_code=1, at=0.0))
     supervisor._outlast(former, tmp_path)  # it said how the job ended
 
 

@@ -17,7 +17,7 @@ import pytest
 from core import codec, process_identity
 from core.jobs import processes
 from core.jobs.failures import LIMIT, Follower, Log, explain, lost, tail, time_limit
-from core.jobs.records import Failure, Job, JobState, silence, watched
+from core.jobs.records import Failure, Job, JobState, Outcome, silence, watched
 from core.jobs.store import JobStore
 from tests.core.jobs.conftest import config, ended, let, told, until
 from tests.core.jobs.trainer import GRACE_S
@@ -260,7 +260,7 @@ def test_a_job_is_cancelled_while_it_starts(jobs):
     assert claimed.state is JobState.STARTING
     assert jobs.cancel(one.id).state is JobState.STARTING
     assert store.running(claimed).asked == "cancel"
-    assert store.end(claimed, JobState.CANCELLED).state is JobState.CANCELLED
+    assert store.end(claimed, Outcome(state=JobState.CANCELLED)).state is JobState.CANCELLED
 
 
 def test_what_a_job_leaves_behind_goes_with_it(jobs):
@@ -408,7 +408,7 @@ def test_a_job_taken_from_its_supervisor_is_ended_by_it(jobs):
     """A supervisor whose job is no longer its own must not go on with it."""
     job = began(jobs, "wait:go")
     store = JobStore(jobs.home)
-    assert store.end(job, JobState.LOST).state is JobState.LOST
+    assert store.end(job, Outcome(state=JobState.LOST)).state is JobState.LOST
     until(lambda: not process_identity.alive(job.supervisor))
     assert marked(job) == []
     assert jobs.get(job.id).state is JobState.LOST
