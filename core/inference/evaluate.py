@@ -29,7 +29,7 @@ from core.inference.config import (
     Preprocessing,
     shown_by_code,
 )
-from core.models.build import input_size
+from core.models.build import exact, input_size
 from core.models.catalogue import ONNX, OURS, PUBLIC
 
 LUMA = (0.299, 0.587, 0.114)  # of red, green and blue; ITU-R BT.601
@@ -186,7 +186,7 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
     rows = torch.arange(len(split)) if rows is None else rows
     batches = torch.split(rows, batch_size)
     outputs: list[npt.NDArray[np.float32]] = []
-    with _in_memory(batch_size), _exact():
+    with _in_memory(batch_size), exact():
         for batch, images in zip(batches, split.images(batches, device), strict=True):
             with watch:
                 out = (
@@ -277,18 +277,6 @@ def out_of_memory(batch_size: int) -> Refused:
     half = f"to {batch_size // 2}" if batch_size > 1 else "or use a smaller input or model"
     what = f"A batch of {batch_size} images does not fit into the memory"
     return Refused("MEMORY", what, f"halve the batch size {half}")
-
-
-@contextmanager
-def _exact() -> Iterator[None]:
-    """Keep TF32, with its 10 bits, out of an evaluation: confidence is read off it."""
-    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
-    before = cudnn.allow_tf32, matmul.allow_tf32
-    cudnn.allow_tf32 = matmul.allow_tf32 = False
-    try:
-        yield
-    finally:
-        cudnn.allow_tf32, matmul.allow_tf32 = before
 
 
 # How a network wants its images, as its library says.

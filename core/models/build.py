@@ -1,6 +1,7 @@
 """From the name of a network to the network; torch."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
@@ -135,3 +136,15 @@ def input_size(name: str, size: tuple[int, int]) -> tuple[int, int]:
 def last_layer(model: nn.Module) -> nn.Linear | nn.Conv2d:
     """Return the layer that makes the logits: in all that `build` makes, the last one added."""
     return weighted_layers(model)[-1]
+
+
+@contextmanager
+def exact() -> Iterator[None]:
+    """Keep TF32, with its 10 bits, out of an evaluation: confidence is read off it."""
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = cudnn.allow_tf32, matmul.allow_tf32
+    cudnn.allow_tf32 = matmul.allow_tf32 = False
+    try:
+        yield
+    finally:
+        cudnn.allow_tf32, matmul.allow_tf32 = before

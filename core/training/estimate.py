@@ -3,7 +3,6 @@
 `measure` imports torch, late: it runs in a worker process. The rest is for pages.
 """
 
-import math
 import signal
 import tempfile
 import time
@@ -136,6 +135,7 @@ def measure(config: TrainConfig, limit_s: float = LIMIT_S) -> Speed:
         import torch
 
         from core.training import checkpoint
+        from core.training.loop import now
         from core.training.parts import assemble, connect
 
         small = basis(config)
@@ -155,11 +155,11 @@ def measure(config: TrainConfig, limit_s: float = LIMIT_S) -> Speed:
             what = f"A batch of {n} {rows} does not fit into the memory of the GPU"
             raise Refused("MEMORY", what, "use smaller batches, or a smaller network") from error
         with tempfile.TemporaryDirectory() as folder:
-            began = _now(parts)
+            began = now(parts)
             state = checkpoint.on_host(parts.state())
-            copied = _now(parts)
+            copied = now(parts)
             checkpoint.save(Path(folder), 1, state)
-            written = _now(parts)
+            written = now(parts)
     return Speed(
         device=parts.fabric.device.type,
         trained=n / spent,
@@ -260,52 +260,27 @@ def _seconds(parts: "TrainingSetup", n: int) -> float:
     """Return the seconds of one training step on n images or texts."""
     import torch
 
+    from core.training.loop import Sums, now, step
+
     data, device = parts.data, parts.fabric.device
     rows = torch.arange(n) % len(data.train)
     (images,) = data.train.inputs([rows], device)
-    draws = parts.augmentation(torch.Generator().manual_seed(0))
-    if draws is not None:
-        draws = draws.take(rows.to(device))
-    began = _now(parts)
-    if draws is not None:
-        images = draws.apply(images)
-    logits = parts.model(parts.normalise(images))
-    targets = parts.targets["train"][rows.to(device)]
-    value = parts.loss(logits, targets)
-    parts.optimizer.zero_grad(set_to_none=True)
-    parts.fabric.backward(value)
-    norm = parts.fabric.clip_gradients(
-        parts.model, parts.optimizer, max_norm=math.inf, error_if_nonfinite=False
-    )
-    assert norm is not None
-    parts.optimizer.step()
-    with torch.no_grad():  # as the loop records each step
-        parts.loss.true_log_odds(logits.float(), targets)
-        sums = torch.zeros(3, dtype=torch.float64, device=device)
-        sums += torch.where(norm.isfinite(), torch.stack([norm, value, norm]), 0.0)
-    return _now(parts) - began
+    draws, sums = parts.augmentation(torch.Generator().manual_seed(0)), Sums.zero(device)
+    began = now(parts)
+    step(parts, rows, images, draws, sums)
+    return now(parts) - began
 
 
 def _evaluated(parts: "TrainingSetup", n: int) -> float:
-    """Return how many images a second are evaluated, n at once."""
+    """Return how many images or texts a second are evaluated, n at once."""
     import torch
 
-    data = parts.data
-    (images,) = data.val.inputs([torch.arange(n) % len(data.val)], parts.fabric.device)
-    parts.net.eval()
-    spent = []
-    with torch.inference_mode():
-        for _ in range(3):
-            began = _now(parts)
-            parts.net(parts.normalise(images))
-            spent.append(_now(parts) - began)
+    from core.training.loop import now
+    from core.training.parts import predict
+
+    rows, spent = torch.arange(n) % len(parts.data.val), []
+    for _ in range(3):
+        began = now(parts)
+        predict(parts, parts.data.val, rows)
+        spent.append(now(parts) - began)
     return n / min(spent)
-
-
-def _now(parts: "TrainingSetup") -> float:
-    """Return the time once the device has done what it was given."""
-    import torch
-
-    if parts.fabric.device.type == "cuda":
-        torch.cuda.synchronize(parts.fabric.device)
-    return time.monotonic()

@@ -26,6 +26,7 @@ from core.library.history import from_events
 from core.losses.bins import GammaUpdate
 from core.metrics import top_label
 from core.metrics.ranked import SortedOutcomes
+from core.models.build import exact
 from core.predictions import Outcomes, Task
 from core.training import checkpoint, threads
 from core.training.distributions import correspondence, learned_logits, norm_histogram, reliability
@@ -33,7 +34,6 @@ from core.training.folder import Epoch, JobFolder, Progress, is_asked_to_stop, w
 from core.training.images import Augmentation, RandomCrops
 from core.training.parts import (
     TrainingSetup,
-    exact,
     joined,
     predict,
     seed_all,
@@ -371,20 +371,20 @@ def _epoch(
             group["lr"] = parts.lr(sums.n_steps / len(batches)) * group.get("times", 1.0)
         eager = parts.compiled and len(rows) != len(batches[0])  # another size is compiled anew
         with torch.compiler.set_stance("force_eager") if eager else nullcontext():
-            _step(parts, rows, images, draws, sums)
+            step(parts, rows, images, draws, sums)
         parts.n_batches += 1
         if pace is not None:
             pace.stepped(sums.n_steps, len(batches))
         logits = None
         ends = sums.n_steps == len(batches)
         if parts.loss.needs_update(parts.n_batches, epoch_ends=ends):
-            stopped = _now(parts)
+            stopped = now(parts)
             logits = predict(parts, data.val)
             update = parts.loss.update(*parts.loss.answers(logits, parts.targets["val"]))
             assert update is not None  # a loss that needs one makes one
             updates.append(EpochUpdate(sums.n_rows, sums.n_steps / len(batches), update))
-            paused += _now(parts) - stopped
-    spent = _now(parts) - began - paused
+            paused += now(parts) - stopped
+    spent = now(parts) - began - paused
     return sums, updates, predict(parts, data.val) if logits is None else logits, spent
 
 
@@ -402,14 +402,14 @@ def batched(order: Tensor, size: int, last: str, fewest: int = 2) -> list[Tensor
     return batches
 
 
-def _now(parts: TrainingSetup) -> float:
+def now(parts: TrainingSetup) -> float:
     """Return the time once the device has done what it was given."""
     if parts.fabric.device.type == "cuda":
         torch.cuda.synchronize(parts.fabric.device)
     return time.monotonic()
 
 
-def _step(
+def step(
     parts: TrainingSetup,
     rows: Tensor,
     images: Tensor,

@@ -3,8 +3,7 @@
 import math
 import os
 import random
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
@@ -29,7 +28,7 @@ from core.losses.base import Loss
 from core.losses.build import build as build_loss
 from core.models.bert import load_bert, read_sizes
 from core.models.build import build as build_model
-from core.models.build import input_size, last_layer
+from core.models.build import exact, input_size, last_layer
 from core.models.texts import build_text, take_vectors
 from core.predictions import Task
 from core.training import ranks, threads
@@ -518,18 +517,6 @@ def joined(fabric: Fabric, outputs: Tensor, n: int) -> Tensor:
     gathered = fabric.all_gather(outputs, sync_grads=True)
     assert isinstance(gathered, Tensor)
     return gathered.flatten(0, 1)[:n]
-
-
-@contextmanager
-def exact() -> Iterator[None]:
-    """Keep TF32, with its 10 bits, out of an evaluation."""
-    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
-    before = cudnn.allow_tf32, matmul.allow_tf32
-    cudnn.allow_tf32 = matmul.allow_tf32 = False
-    try:
-        yield
-    finally:
-        cudnn.allow_tf32, matmul.allow_tf32 = before
 
 
 @torch.inference_mode()

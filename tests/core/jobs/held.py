@@ -16,13 +16,13 @@ from core.training.folder import is_asked_to_stop
 HOLD = "CANDOR_TESTS_HOLD"
 LOOK_S = 0.1
 EPOCHS, BATCHES = 3, 7
-step, is_asked = loop._step, is_asked_to_stop
+step, is_asked = loop.step, is_asked_to_stop
 
 
 def main() -> int:
     if os.environ.get("SLURM_RESTART_COUNT", "0") == "0":
         if os.environ[HOLD] == "epoch":
-            loop._step = step_or_wait
+            loop.step = step_or_wait
         else:
             loop.is_asked_to_stop = wait_until_asked  # type: ignore[attr-defined]
     return training.main()

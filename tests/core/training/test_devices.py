@@ -83,7 +83,7 @@ def float16_steps(plugin, digits, optimizer, **changes):
     for rows in parts.rows.split(25):
         (images,) = digits.train.inputs([rows], fabric.device)
         with Waits() as waits:
-            loop._step(parts, rows, images, None, sums)
+            loop.step(parts, rows, images, None, sums)
         weights.append(torch.cat([p.detach().flatten().clone() for p in parts.net.parameters()]))
     return weights, waits.n
 
@@ -301,7 +301,7 @@ def test_a_step_on_a_gpu_never_waits_for_it(precision, trainer):
     sums = loop.Sums.zero(parts.fabric.device)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        loop._step(parts, order[0].pin_memory(), images, None, sums)  # raises where it waits
+        loop.step(parts, order[0].pin_memory(), images, None, sums)  # raises where it waits
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert sums.n_steps == 1
