@@ -292,7 +292,8 @@ def _compare(arguments: argparse.Namespace) -> int:
     from core.metrics.human.errors import DISTANCE
     from core.metrics.paired import PAIRED
     from core.predictions import Task
-    from core.reports.compare import FORMATS, compare_json, letters
+    from core.reports.study_json import compare_json
+    from core.reports.tables import FORMATS, letters
     from core.screens.compare.view import compare_view
     from core.screens.kit.differences import NamedRun
     from core.screens.kit.words import speaking_of

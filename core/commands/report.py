@@ -48,8 +48,8 @@ def add_report(verb: Parser) -> None:
 
 def _report(arguments: argparse.Namespace) -> int:
     from core.reports import build, html
+    from core.reports.certificate import canonical
     from core.reports.document import Edition, document_markdown
-    from core.reports.report_json import canonical
     from core.reports.study_json import failures, gate
 
     suffix = "" if arguments.out is None else arguments.out.suffix.lower()

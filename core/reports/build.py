@@ -1,6 +1,8 @@
 """A report from what was asked for to its files: HTML, Markdown and JSON of the same numbers."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Final
 
 from core import defaults
 from core.configs import AuditConfig
@@ -10,13 +12,47 @@ from core.metrics.comparison import MOST_RUNS
 from core.predictions import Task
 from core.readers.predictions.result import ReadResult
 from core.reports import html, sections
+from core.reports.certificate import (
+    CERTIFICATE,
+    DIGEST,
+    FORMAT,
+    Json,
+    canonical,
+    certified,
+    software,
+)
 from core.reports.document import Document, Edition, document_markdown
-from core.reports.report_json import CERTIFICATE, DIGEST, Json, canonical, report_json, software
+from core.reports.sections import named_runs
+from core.reports.study_json import (
+    InDistribution,
+    SetReport,
+    audit_json,
+    calibrate_json,
+    compare_json,
+    finite,
+    human_fits_json,
+    human_json,
+    ood_json,
+    score_json,
+)
+from core.reports.tables import letters
+from core.screens.compare.view import compare_view
 from core.screens.kit.words import speaking_of
 from core.screens.xray.words import ClinicSource
-from core.studies.report import CLINICAL, COMPARE, HUMAN, ReportedRun, report_numbers
+from core.studies.clinic import Findings, OneFinding
+from core.studies.report import (
+    CLINICAL,
+    COMPARE,
+    HUMAN,
+    ReportedRun,
+    ReportNumbers,
+    RunNumbers,
+    report_numbers,
+)
 
 WITH_MANY = (sections.VERDICT, COMPARE, sections.SETTINGS)
+COMPARED_BY: Final = "ece"
+TIMED: Final = "fit_seconds"  # how long a fit took is no result: it differs every time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +134,101 @@ def report(request: ReportRequest) -> tuple[Json, Document]:
         return content, document
 
 
+def report_json(
+    numbers: ReportNumbers, sections: Sequence[str], edition: str, config: AuditConfig
+) -> Json:
+    """Return a report as plain JSON, its certificate with it.
+
+    The same input, settings and code give the same JSON: no date, no name of a machine.
+    """
+    comparison = None
+    if numbers.comparison is not None:
+        names = [run.run.name for run in numbers.runs]
+        view = compare_view(named_runs(numbers), numbers.compared, numbers.comparison, COMPARED_BY)
+        comparison = compare_json(
+            names, letters(view, names), numbers.compared, numbers.comparison, COMPARED_BY
+        )
+    content: Json = {
+        "format": FORMAT,
+        "edition": str(edition),
+        "sections": list(sections),
+        "settings": config.to_json(),
+        "software": software(),
+        "runs": [_run(run) for run in numbers.runs],
+        "comparison": comparison,
+    }
+    return certified(content)
+
+
+def _run(numbers: RunNumbers) -> Json:
+    run, rows = numbers.run, numbers.rows
+    out: Json = {
+        "name": run.name,
+        "file": run.file,
+        "file_digest": run.file_digest,
+        "rows_digest": rows.digest,
+        "split": run.split,
+        "reading": dict(run.reading),
+        "audit": audit_json(
+            run.file, run.file_digest, run.sizes, run.split, run.notices, numbers.audit
+        ),
+        "classes": [
+            {
+                "name": row.name,
+                "labelled": row.labelled,
+                "n": row.n,
+                "confidence": finite(row.confidence),
+                "accuracy": finite(row.accuracy),
+                "gap": None if row.gap is None else asdict(row.gap),
+                "p_value": finite(row.p_value),
+                "ece": finite(row.ece),
+            }
+            for row in numbers.classes
+        ],
+        "left_out": dict(numbers.left_out),
+    }
+    if rows.votes is not None:
+        out["votes"] = rows.votes.name
+    if numbers.human is not None:
+        fits = {"fits": human_fits_json(numbers.human.fits)}
+        out["human"] = human_json(numbers.human.audit) | fits
+    if numbers.posthoc is not None:
+        after = numbers.posthoc
+        out["posthoc"] = calibrate_json(after.rows, after.fits, after.judged, ())
+        for method in out["posthoc"]["methods"].values():
+            method.pop(TIMED, None)
+    if numbers.ood is not None:
+        notices = numbers.ood.notices
+        inside = InDistribution(run.file, run.file_digest, run.split, notices)
+        sets = [SetReport(name, judged, None, ()) for name, judged in numbers.ood.sets.items()]
+        effects = {name: asdict(shifted) for name, (shifted, _) in numbers.ood.effects.items()}
+        out["ood"] = ood_json(inside, numbers.ood.score, None, "", sets) | {"shifts": effects}
+    if numbers.clinical is not None:
+        out["clinical"] = _clinical(numbers, numbers.clinical)
+    return out
+
+
+def _clinical(numbers: RunNumbers, clinical: Findings | OneFinding) -> Json:
+    if isinstance(clinical, OneFinding):
+        scores = clinical.audit.metrics.items()
+        return {"events": clinical.fit.events, "metrics": {k: score_json(s) for k, s in scores}}
+    names = numbers.rows.class_names
+    return {
+        "findings": [
+            {
+                "name": name,
+                "events": clinical.events[k],
+                "few": clinical.few(k),
+                "metrics": {
+                    key: score_json(score)
+                    for key, score in clinical.audit.labels[k].metrics.items()
+                },
+            }
+            for k, name in enumerate(names)
+        ]
+    }
+
+
 def default_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:
     """Return the sections of a report where nobody says; of many runs, what speaks of them all."""
     return offered_sections(runs) if len(runs) <= sections.FULL_RUNS else WITH_MANY
@@ -105,14 +236,14 @@ def default_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:
 
 def offered_sections(runs: tuple[ReportedRun, ...]) -> tuple[str, ...]:
     """Return the sections that fit the runs: clinical ones for findings, people's for votes."""
-    clinical = all(map(_clinical, runs))
+    clinical = all(map(_is_clinical, runs))
     left_out = set() if clinical else {CLINICAL, sections.CHECKLIST}
     if not any(run.split in run.voted for run in runs):
         left_out.add(HUMAN)
     return tuple(key for key in sections.SECTIONS if key not in left_out)
 
 
-def _clinical(run: ReportedRun) -> bool:
+def _is_clinical(run: ReportedRun) -> bool:
     source = ClinicSource(run=run.name, split=run.split, digest="", findings=run.names, n=0)
     return run.task in (Task.MULTILABEL, Task.BINARY) and source.films == "films"
 

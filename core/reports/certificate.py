@@ -1,33 +1,153 @@
 """What a report's certificate proves: that neither its bytes, nor its files, nor its numbers moved.
 
 There is no key: whoever changes a report can certify it anew. Held against its files it then fails.
+Canonical JSON, whose digest it is, stands first.
 """
 
+import json
 import math
+import platform
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
+import scipy
 
 from core import codec
 from core.codes import NoticeCode
 from core.configs import AuditConfig
+from core.defaults import VERSION
 from core.errors import Refused, UsageError
 from core.predictions import DIGEST_MORE, Task
 from core.readers.predictions.result import ReadOptions
 from core.reports.document import Edition
-from core.reports.report_json import (
-    CERTIFICATE,
-    DIGEST,
-    FORMAT,
-    canonical,
-    certified,
-    digest,
-    parsed,
-)
 from core.studies.posthoc import loaded
 from core.studies.report import ReportedRun
+
+Json = dict[str, Any]  # Any: plain JSON values
+# Canonical JSON is as RFC 8785 says: no spaces, keys sorted by their UTF-16 code units, numbers as
+# ECMAScript writes them, strings with the fewest escapes. In one point it goes further: whole
+# numbers beyond 2^53, such as a seed, are written in full instead of as the nearest double.
+FIXED_DIGITS = 21  # ECMAScript: longer numbers have an exponent
+FEWEST_ZEROS = -6  # a smaller one has, too
+
+
+def canonical(value: Any) -> str:  # noqa: ANN401  plain JSON
+    """Return a value as canonical JSON.
+
+    `value`: no number that is infinite or undefined.
+
+    Raises ValueError: such a number, or a value of another type.
+    """
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(canonical, value))}]"
+    if isinstance(value, dict):
+        keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+        return f"{{{','.join(f'{canonical(key)}:{canonical(value[key])}' for key in keys)}}}"
+    raise ValueError(f"no JSON for {type(value).__name__}")
+
+
+def number(value: float) -> str:
+    """Return a number as ECMAScript's Number::toString: the shortest digits that give it back."""
+    if not math.isfinite(value):
+        raise ValueError(f"no JSON for {value}")
+    if value == 0.0:
+        return "0"
+    sign = "-" if value < 0 else ""
+    mantissa, _, exponent = f"{abs(value)!r}".partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    # Where the point stands, counted from the first digit.
+    n_zeros = len(fraction) - len(fraction.lstrip("0"))
+    power = int(exponent or 0) + (len(whole) if whole.strip("0") else -n_zeros)
+    digits = digits.rstrip("0")
+    if len(digits) <= power <= FIXED_DIGITS:
+        return sign + digits + "0" * (power - len(digits))
+    if 0 < power <= FIXED_DIGITS:
+        return f"{sign}{digits[:power]}.{digits[power:]}"
+    if FEWEST_ZEROS < power <= 0:
+        return f"{sign}0.{'0' * -power}{digits}"
+    point = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{sign}{digits[0]}{point}e{power - 1:+d}"
+
+
+def digest(value: Any) -> str:  # noqa: ANN401  plain JSON
+    """Return the SHA-256 of a value's canonical JSON, in hexadecimal."""
+    return sha256(canonical(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def parsed(data: bytes) -> Any:  # noqa: ANN401  plain JSON
+    """Return the value of canonical JSON.
+
+    Raises Refused REPORT: the bytes are no JSON, or not in the canonical form.
+    """
+    try:
+        value = json.loads(data.decode("utf-8"))
+        again = canonical(value).encode("utf-8")
+    except (ValueError, RecursionError, UnicodeError) as error:
+        raise Refused(
+            "REPORT", "The report is not JSON", "use the report as it was written"
+        ) from error
+    if again != data:
+        what = "The bytes of the report are not in the canonical form"
+        raise Refused("REPORT", what, "use the report as it was written")
+    return value
+
+
+FORMAT: Final = "candor-report-1"
+CERTIFICATE, DIGEST = "certificate", "digest"
+CORE: Final = Path(__file__).parents[1]
+
+
+def software() -> dict[str, str]:
+    """Return the versions that numbers may depend on."""
+    return {
+        "candor": VERSION,
+        "code": code_digest(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+
+
+@cache
+def code_digest() -> str:
+    """Return the SHA-256 of Candor's modules, by name."""
+    state = sha256()
+    for path in sorted(CORE.rglob("*.py")):
+        text = path.read_bytes()
+        state.update(f"{path.relative_to(CORE).as_posix()} {len(text)}\n".encode())
+        state.update(text)
+    return state.hexdigest()
+
+
+def certified(content: Mapping[str, Any]) -> Json:
+    """Return the content with its certificate: digests of rows, splits, settings, code, and all."""
+    asked = {key: content[key] for key in ("settings", "sections", "edition")}
+    certificate = {
+        "form": "RFC 8785, whole numbers in full",
+        "algorithm": "SHA-256; files and rows BLAKE2b-128",
+        "rows": [run["rows_digest"] for run in content["runs"]],
+        "splits": [run["split"] for run in content["runs"]],
+        "settings": digest(asked),
+        "code": content["software"]["code"],
+    }
+    whole = {**content, CERTIFICATE: certificate}
+    return whole | {CERTIFICATE: certificate | {DIGEST: digest(whole)}}
+
 
 MOST_BYTES: Final = 64 * 2**20
 SAME: Final = 1e-9  # of a number: other processors round its last digits otherwise

@@ -1,4 +1,4 @@
-"""The JSON of ``python -m core audit``, ``calibrate`` and ``ood``: plain numbers, or null and why.
+"""The JSON of ``audit``, ``compare``, ``calibrate`` and ``ood``: plain numbers, or null and why.
 
 The lines that the last two print stand here too.
 """
@@ -15,7 +15,7 @@ from core.calibrators.search import PROTOCOLS
 from core.codes import NoticeCode
 from core.errors import Notice, UsageError
 from core.metrics import METRICS
-from core.metrics.comparison import compare
+from core.metrics.comparison import Compared, Comparison, compare
 from core.metrics.human import HumanAudit
 from core.metrics.human.errors import DISTANCE
 from core.metrics.macro import ChanceAmong, corrected_verdicts
@@ -43,6 +43,8 @@ from core.studies.posthoc import NONE, Fit, MethodReport, PosthocRows
 
 Json = dict[str, Any]  # Any: plain JSON values
 SCHEMA = 2  # since 2 a verdict says what it is of; those of an event have codes of their own
+ENDS = ("value", "low", "high")
+FITTED = ("objective", "before", "after", "at_bound", "worse", "message")  # of a fit's report
 NO_INTERVAL = "no interval is defined for it"
 UNDEFINED = "undefined on these rows"
 NO_TEST = "many labels have a test each"
@@ -135,16 +137,14 @@ def human_json(audit: HumanAudit) -> Json:
         "text": agreement_words(audit.fullest),
     }
     for name, score in audit.scores.items():
-        numbers = {
-            key: finite(getattr(score, key)) for key in ("value", "low", "high", "floor", "bound")
-        }
+        numbers = {key: finite(getattr(score, key)) for key in (*ENDS, "floor", "bound")}
         more = {"known": finite(audit.known_nll)} if name == "soft_nll" else {}
         reason = {"reason": score.reason} if score.reason else {}
         out[name] = {**numbers, **more, "level": float(audit.level), "n": audit.n, **reason}
     kinds = audit.disagreement
     names = ("entropy", "confidence", "agreement", "gap", "low", "high", "known")
     out["disagreement"] = [
-        {"count": count} | {name: finite(float(getattr(kinds, name)[k])) for name in names}
+        {"count": count} | {name: finite(getattr(kinds, name)[k]) for name in names}
         for k, count in enumerate(kinds.count.tolist())
     ]
     return out
@@ -166,27 +166,18 @@ def _target(target: TargetAudit) -> Json:
 
 def score_json(score: Score) -> Json:
     """Return one score as plain JSON, with the reason where a number is missing."""
-    out: Json = {
-        "value": finite(score.value),
-        "low": finite(score.low),
-        "high": finite(score.high),
-        "level": float(score.level),
-        "n": int(score.n),
-        "settings": dict(score.settings),
-    }
-    missing = UNDEFINED if out["value"] is None else NO_INTERVAL
-    return _explained(out, ("value", "low", "high"), score.reason or missing)
+    reason = score.reason or (UNDEFINED if finite(score.value) is None else NO_INTERVAL)
+    level, n, settings = float(score.level), int(score.n), dict(score.settings)
+    return _explained(vars(score), ENDS, reason, level=level, n=n, settings=settings)
 
 
 def floor_json(floor: Floor) -> Json:
     """Return a noise floor; without one it has a reason."""
-    out = {"mean": finite(floor.mean), "q95": finite(floor.q95)}
-    return _explained(out, ("mean", "q95"), UNDEFINED)
+    return _explained(vars(floor), ("mean", "q95"), UNDEFINED)
 
 
 def _gap(gap: Gap) -> Json:
-    out = {"gap": finite(gap.gap), "low": finite(gap.low), "high": finite(gap.high)}
-    return _explained(out, ("gap", "low", "high"), UNDEFINED)
+    return _explained(vars(gap), ("gap", "low", "high"), UNDEFINED)
 
 
 def _verdict(verdict: Verdict) -> Json:
@@ -198,18 +189,13 @@ def _verdict(verdict: Verdict) -> Json:
     }
     if verdict.p_value is not None:
         out["evidence"] = []
-        for item in verdict.evidence:  # the size of a gap is the direction
+        for item in verdict.evidence:
             evidence: Json = {"statistic": item.statistic}
-            if item.value is not None:
-                evidence["value"] = finite(item.value)
-                if item.statistic == Statistic.SLOPE:
-                    evidence |= {
-                        "low": finite(item.low),
-                        "high": finite(item.high),
-                        "level": SETTLED,
-                    }
-                else:
-                    evidence["q95"] = finite(item.q95)
+            if item.value is not None:  # the size of a gap is the direction
+                slope = item.statistic == Statistic.SLOPE
+                names = ENDS if slope else ("value", "q95")
+                evidence |= {name: finite(getattr(item, name)) for name in names}
+                evidence |= {"level": SETTLED} if slope else {}
             out["evidence"].append(evidence)
     if verdict.small is not None:
         out["small"] = float(verdict.small)
@@ -223,16 +209,15 @@ def _verdict(verdict: Verdict) -> Json:
         del out["deviant"]["ties"]
     if isinstance(verdict, ChanceAmong):
         out |= {"p_holm": verdict.p_holm, "alone": _verdict(verdict.alone)}
-    return _explained(out, ("p_value",), NO_TEST)
+    return out | {"reason": NO_TEST} if out["p_value"] is None else out
 
 
 def _bins(bins: BinTable) -> list[Json]:
-    numbers = ("low", "high", "confidence", "accuracy", "ci_low", "ci_high")
+    names = ("low", "high", "confidence", "accuracy", "ci_low", "ci_high")
     out = []
     for i, count in enumerate(bins.count.tolist()):
-        row: Json = {name: finite(float(getattr(bins, name)[i])) for name in numbers}
-        row["count"] = int(count)
-        out.append(_explained(row, numbers, EMPTY_BIN if count == 0 else UNDEFINED))
+        row = {name: getattr(bins, name)[i] for name in names}
+        out.append(_explained(row, names, UNDEFINED if count else EMPTY_BIN, count=int(count)))
     return out
 
 
@@ -241,9 +226,16 @@ def finite(value: float | None) -> float | None:
     return float(value) if value is not None and math.isfinite(value) else None
 
 
-def _explained(out: Json, numbers: Sequence[str], reason: str) -> Json:
-    """Add the reason where a number is missing."""
-    return out | {"reason": reason} if any(out[name] is None for name in numbers) else out
+def _explained(
+    record: Mapping[str, Any],  # Any: of its fields
+    names: Sequence[str],
+    reason: str,
+    **more: object,
+) -> Json:
+    """Return numbers of a record and what belongs to them; the reason if one is missing."""
+    numbers = {name: finite(record[name]) for name in names}
+    missing = {"reason": reason} if None in numbers.values() else {}
+    return {**numbers, **more, **missing}
 
 
 Gate = tuple[str, str, float]
@@ -288,6 +280,70 @@ def failures(
     return lines
 
 
+# Comparisons.
+def compare_json(
+    names: Sequence[str],
+    letters: Sequence[str],
+    runs: Sequence[Compared],
+    comparison: Comparison,
+    metric: str,
+) -> Json:
+    """Return a comparison as plain JSON.
+
+    The files have a name each, in the comparison's order, and the letter of a badge, empty where
+    many are compared and one has none. `metric` is the one whose differences are listed.
+
+    Returns
+    -------
+    dict
+        ``differences`` are run a minus the reference b, in fractions; empty with a ``reason``
+        where the files do not speak of the same labelled rows. ``best`` names, by metric, the run
+        that is ahead of every other beyond chance, where there is one; ``tied`` the runs that
+        cannot be told from the one with the best value. A number that is undefined is null beside
+        a ``reason``.
+    """
+    return {
+        "metric": metric,
+        "same_labels": not comparison.reason,
+        "reason": comparison.reason,
+        "reference": names[comparison.reference],
+        "runs": [
+            {
+                "name": name,
+                "letter": letter,
+                "n": run.rows.n,
+                **({"event": run.rows.event} if run.rows.event else {}),
+                "metrics": {key: score_json(score) for key, score in run.audit.main.metrics.items()}
+                | ({} if run.distance is None else {DISTANCE: score_json(run.distance)}),
+                "unavailable": dict(run.audit.unavailable),
+                # The effective sample size of grouped or weighted rows.
+                **{
+                    key: asdict(summary)
+                    for key in ("groups", "weights")
+                    if (summary := getattr(run.audit, key)) is not None
+                },
+            }
+            for name, letter, run in zip(names, letters, runs, strict=True)
+        ],
+        "differences": [
+            {
+                "a": names[i],
+                "b": names[comparison.reference],
+                "metric": metric,
+                **difference_json(by_metric[metric]),
+            }
+            for i, by_metric in enumerate(comparison.differences)
+            if metric in by_metric
+        ],
+        "best": {key: names[i] for key, i in comparison.best.items()},
+        "tied": {
+            key: [names[i] for i in (leader.run, *leader.tied)]
+            for key, leader in comparison.leaders.items()
+            if leader.tied
+        },
+    }
+
+
 # Corrections.
 def calibrate_json(
     parts: PosthocRows,
@@ -320,12 +376,7 @@ def calibrate_json(
         methods[fit.method] = {
             "settings": fit.calibrator.settings(),
             "parameters": dict(report.parameters),
-            "objective": report.objective,
-            "before": report.before,
-            "after": report.after,
-            "at_bound": report.at_bound,
-            "worse": report.worse,
-            "message": report.message,
+            **{key: getattr(report, key) for key in FITTED},
             "fit_seconds": report.seconds,
             "keeps_accuracy": CALIBRATORS[fit.method].keeps_accuracy,
             "answers_changed": after.changed,
@@ -385,16 +436,9 @@ def human_fits_json(fits: HumanFits) -> Json:
 
 def difference_json(difference: Difference) -> Json:
     """Return a paired difference; without an interval it has a reason."""
-    out: Json = {
-        "value": difference.value,
-        "low": difference.low,
-        "high": difference.high,
-        "level": difference.level,
-        "n": difference.n,
-        "tie": difference.tie,
-        "settings": dict(difference.settings),
-    }
-    return out | {"reason": difference.reason} if difference.low is None else out
+    more = {key: getattr(difference, key) for key in ("level", "n", "tie")}
+    settings = dict(difference.settings)
+    return _explained(vars(difference), ENDS, difference.reason, **more, settings=settings)
 
 
 def calibrate_lines(report: Json) -> list[str]:

@@ -13,7 +13,7 @@ from core.metrics.comparison import Compared, Comparison, best, why_not
 from core.metrics.paired import PAIRED
 from core.metrics.records import Score
 from core.predictions import Task
-from core.reports import compare
+from core.reports import tables
 from core.screens.compare import training
 from core.screens.compare.view import FEW, CompareView, disagreement_view
 from core.screens.kit.differences import NAMES, OFFERED, RISKS, UNRANKED, NamedRun, with_others
@@ -377,7 +377,7 @@ def exports(view: CompareView) -> None:
         for kind, (label, ending, mime) in FILES.items():
             widgets.download(
                 label,
-                partial(compare.FORMATS[kind], view),
+                partial(tables.FORMATS[kind], view),
                 f"candor_compare.{ending}",
                 mime,
                 key=f"compare.export.{kind}",

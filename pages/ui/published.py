@@ -24,7 +24,7 @@ from core.published import (
     published,
     seeds_of,
 )
-from core.reports.compare import latex_table
+from core.reports.tables import latex_table
 from core.screens.kit.marks import marks
 from core.screens.published.lines import (
     DATA,

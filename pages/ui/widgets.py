@@ -7,7 +7,7 @@ from typing import Literal
 import pandas  # noqa: F401  whole before a figure is drawn: Plotly takes it half loaded, and fails
 import streamlit as st
 
-from core.reports.table import csv_text
+from core.reports.tables import csv_text
 from core.screens.kit.marks import RunMark
 from core.screens.kit.records import FigureCard, ScoreRow, Sentence, Swatch, Table, Tile
 from core.screens.kit.theme import Side

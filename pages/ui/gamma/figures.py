@@ -11,7 +11,7 @@ from core.errors import AuditError
 from core.fields import Field
 from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.losses.catalogue import LOSSES
-from core.reports.table import csv_text
+from core.reports.tables import csv_text
 from core.screens.gamma import view as views
 from core.screens.gamma.figures import HistoryGrid, SecondHistory
 from core.screens.gamma.view import GammaDynamics, GammaView, bin_mismatch, difference

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import Refused
-from core.reports.report_json import canonical, digest, number, parsed
+from core.reports.certificate import canonical, digest, number, parsed
 
 # RFC 8785, appendix B: IEEE 754 bits and the number as ECMAScript writes it.
 APPENDIX_B = [

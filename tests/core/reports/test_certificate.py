@@ -15,8 +15,8 @@ from core.configs import AuditConfig
 from core.errors import Refused
 from core.predictions import Predictions, ScoreKind, Task
 from core.reports import build, certificate
+from core.reports.certificate import canonical, certified, code_digest, digest
 from core.reports.document import Edition
-from core.reports.report_json import canonical, certified, code_digest, digest
 from core.studies.report import ReportedRun
 
 QUICK = AuditConfig(n_resamples=20, metrics=("accuracy", "ece"))

@@ -17,7 +17,8 @@ from core.metrics.comparison import (
 )
 from core.metrics.paired import Difference
 from core.predictions import Predictions, ScoreKind, Task, Votes
-from core.reports.compare import compare_json, lines
+from core.reports.study_json import compare_json
+from core.reports.tables import lines
 from core.screens.compare.view import BEST, compare_view, plain_view
 from core.screens.kit import theme
 from core.screens.kit.differences import OFFERED, NamedRun, difference_words, sentence

@@ -10,7 +10,7 @@ from core.losses.bins import AdaFocalRule, CalFocalRule
 from core.metrics.intervals import wilson
 from core.readers.formats.contents import FileBytes
 from core.readers.tables.strict_tables import read_history
-from core.reports.table import csv_text
+from core.reports.tables import csv_text
 from core.screens.gamma.figures import HistoryGrid
 from core.screens.gamma.view import (
     PLAIN,

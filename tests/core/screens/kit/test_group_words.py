@@ -15,8 +15,8 @@ from core.metrics.suite import audit
 from core.ood.scores import ood_scores
 from core.ood.separation import counts_at, threshold_at
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
-from core.reports.compare import compare_json, lines
-from core.reports.table import csv_text
+from core.reports.study_json import compare_json
+from core.reports.tables import csv_text, lines
 from core.screens.compare.view import compare_view
 from core.screens.kit.differences import NamedRun, drawn_words
 from core.screens.kit.marks import marks

@@ -13,7 +13,7 @@ from core.ood.separation import Separation, counts_at, threshold_at
 from core.predictions import Predictions, ScoreKind, Task
 from core.published import auroc_rows
 from core.reports.html import picture
-from core.reports.table import csv_text
+from core.reports.tables import csv_text
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.marks import marks
 from core.screens.kit.theme import DARK, LIGHT

@@ -9,7 +9,7 @@ from core.metrics.records import Score
 from core.metrics.smooth import smece
 from core.predictions import Predictions, ScoreKind, Task
 from core.published import PAPERS, Protocol, rows
-from core.reports.table import csv_text
+from core.reports.tables import csv_text
 from core.screens.kit.marks import RunMark
 from core.screens.kit.theme import THEMES
 from core.screens.published.lines import (

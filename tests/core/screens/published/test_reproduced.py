@@ -6,7 +6,7 @@ import pytest
 
 from core.metrics.records import Score
 from core.published import Protocol, protocol, published
-from core.reports.compare import latex_table
+from core.reports.tables import latex_table
 from core.screens.kit.numbers import MISSING
 from core.screens.kit.records import Column, Table
 from core.screens.published.view import (

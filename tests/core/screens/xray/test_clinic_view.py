@@ -21,7 +21,7 @@ from core.metrics.intervals import exact_interval, wilson
 from core.metrics.records import Verdict, VerdictCode
 from core.predictions import Groups, Outcomes, Predictions, SamplingDesign, ScoreKind, Task, Weights
 from core.reports.html import PageView, sheet_html
-from core.reports.table import csv_text
+from core.reports.tables import csv_text
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.words import set_row_noun

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.reports.table import csv_text
+from core.reports.tables import csv_text
 from core.screens.kit.marks import marks
 from core.screens.xray import comparison as views
 from core.screens.xray.comparison import Opinion

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.reports.html import PageView, sheet_html
-from core.reports.table import csv_text
+from core.reports.tables import csv_text
 from core.screens.xray import film as views
 from core.screens.xray.bands import KEY
 from core.screens.xray.film import FilmScores, Reference

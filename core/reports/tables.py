@@ -1,81 +1,34 @@
-"""A comparison as JSON, and its table for a terminal, in Markdown and in LaTeX."""
+"""Tables as files: CSV for spreadsheets, and those of comparisons as text, Markdown and LaTeX."""
 
+import csv
+import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
 
-from core.metrics.comparison import Compared, Comparison
-from core.metrics.human.errors import DISTANCE
-from core.reports.study_json import difference_json, score_json
-from core.reports.table import csv_text
 from core.screens.compare.view import BOLD, CompareView
 from core.screens.kit.numbers import MINUS, MISSING, THIN
 from core.screens.kit.records import Table
 
-Json = dict[str, Any]  # Any: plain JSON values
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def compare_json(
-    names: Sequence[str],
-    letters: Sequence[str],
-    runs: Sequence[Compared],
-    comparison: Comparison,
-    metric: str,
-) -> Json:
-    """Return a comparison as plain JSON.
+def csv_text(table: Table) -> str:
+    """Return the table as CSV with the keys of its columns as header.
 
-    The files have a name each, in the comparison's order, and the letter of a badge, empty where
-    many are compared and one has none. `metric` is the one whose differences are listed.
-
-    Returns
-    -------
-    dict
-        ``differences`` are run a minus the reference b, in fractions; empty with a ``reason``
-        where the files do not speak of the same labelled rows. ``best`` names, by metric, the run
-        that is ahead of every other beyond chance, where there is one; ``tied`` the runs that
-        cannot be told from the one with the best value. A number that is undefined is null beside
-        a ``reason``.
+    Numbers are written in full, fractions as fractions; missing ones are empty. Text that a
+    spreadsheet would evaluate gets an apostrophe in front, also behind leading spaces.
     """
-    return {
-        "metric": metric,
-        "same_labels": not comparison.reason,
-        "reason": comparison.reason,
-        "reference": names[comparison.reference],
-        "runs": [
-            {
-                "name": name,
-                "letter": letter,
-                "n": run.rows.n,
-                **({"event": run.rows.event} if run.rows.event else {}),
-                "metrics": {key: score_json(score) for key, score in run.audit.main.metrics.items()}
-                | ({} if run.distance is None else {DISTANCE: score_json(run.distance)}),
-                "unavailable": dict(run.audit.unavailable),
-                # The effective sample size of grouped or weighted rows.
-                **{
-                    key: asdict(summary)
-                    for key in ("groups", "weights")
-                    if (summary := getattr(run.audit, key)) is not None
-                },
-            }
-            for name, letter, run in zip(names, letters, runs, strict=True)
-        ],
-        "differences": [
-            {
-                "a": names[i],
-                "b": names[comparison.reference],
-                "metric": metric,
-                **difference_json(by_metric[metric]),
-            }
-            for i, by_metric in enumerate(comparison.differences)
-            if metric in by_metric
-        ],
-        "best": {key: names[i] for key, i in comparison.best.items()},
-        "tied": {
-            key: [names[i] for i in (leader.run, *leader.tied)]
-            for key, leader in comparison.leaders.items()
-            if leader.tied
-        },
-    }
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([column.key for column in table.columns])
+    rows = ([guarded(c) if isinstance(c, str) else c for c in row] for row in table.rows)
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def guarded(text: str) -> str:
+    """Return text with an apostrophe in front where a spreadsheet would evaluate it."""
+    risky = text.startswith(FORMULA_STARTS) or text.lstrip().startswith(FORMULA_STARTS)
+    return f"'{text}" if risky else text
 
 
 LATEX = str.maketrans(

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from core.reports.table import csv_text, guarded
+from core.reports.tables import csv_text, guarded
 from core.screens.kit.records import Column, Table
 
 
