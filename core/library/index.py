@@ -35,12 +35,11 @@ CREATE TABLE IF NOT EXISTS runs (
     accuracy REAL, ece REAL, gap REAL, tags TEXT, needle TEXT, owners TEXT
 ) WITHOUT ROWID
 """
-_INSERT: Final = """
-INSERT OR REPLACE INTO runs VALUES (
-    :id, :stamp, :damage, :row, :name, :kind, :task, :created, :n, :n_classes,
-    :accuracy, :ece, :gap, :tags, :needle, :owners
+_COLUMNS: Final = (
+    *("id", "stamp", "damage", "row", "name", "kind", "task", "created", "n", "n_classes"),
+    *("accuracy", "ece", "gap", "tags", "needle", "owners"),
 )
-"""
+_INSERT: Final = f"INSERT OR REPLACE INTO runs VALUES (:{', :'.join(_COLUMNS)})"  # noqa: S608  ours
 _SELECT: Final = """
 SELECT row FROM runs
 WHERE damage = '' AND instr(needle, :search) > 0 AND (:kind IS NULL OR kind = :kind)
@@ -298,22 +297,6 @@ class Index:
         self.path.unlink(missing_ok=True)
 
 
-_COLUMNS: Final = (
-    "name",
-    "kind",
-    "task",
-    "created",
-    "n",
-    "n_classes",
-    "accuracy",
-    "ece",
-    "gap",
-    "tags",
-    "needle",
-    "owners",
-)
-
-
 @lru_cache(KEPT)  # for where no file can be, as before the first run is kept: else read each time
 def _values(run: Path, stamp: str) -> Mapping[str, object]:
     """Return what is listed of a run in one state."""
@@ -324,12 +307,7 @@ def _values(run: Path, stamp: str) -> Mapping[str, object]:
         "stamp": stamp,
         "damage": "",
         "row": json.dumps(codec.to_json(row)),
-        "name": row.name,
-        "kind": row.kind,
-        "task": row.task,
-        "created": row.created,
-        "n": row.n,
-        "n_classes": row.n_classes,
+        **{key: getattr(row, key) for key in ("name", "kind", "task", "created", "n", "n_classes")},
         "accuracy": metrics and metrics["accuracy"],
         "ece": metrics and metrics["ece"]["value"],
         "gap": metrics and metrics["gap"]["gap"],
