@@ -17,7 +17,7 @@ from core.commands.shared import need_file, read_file, refuse_changed, split_of,
 from core.configs import AuditConfig
 from core.jobs.audit import MEASURING, STAGES, WRITING, spec_of
 from core.library import open_library
-from core.library.importing import keep_result
+from core.library.store import keep_result
 from core.metrics.human import human_audit
 from core.reports.study_json import audit_json, human_json
 from core.studies.reliability import audit_every_metric

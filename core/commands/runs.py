@@ -138,7 +138,7 @@ def _import(arguments: argparse.Namespace) -> int:
 
 
 def _imported(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  Manifest
-    from core.library.importing import keep_bin_history, keep_result
+    from core.library.store import keep_bin_history, keep_result
     from core.readers.sandbox.read import read_bin_history
 
     file, tags = arguments.file, tuple(arguments.tag)

@@ -26,8 +26,7 @@ from core.library import RunSource, summarise
 from core.library.files import describe, read_manifest, read_predictions, write_run
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
-from core.training.first_samples import CREATED
-from core.training.samples import lightest
+from core.training.samples import CREATED, lightest
 from core.xray import phantom
 from core.xray.heat import DEFAULT
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from core import defaults
 from core.access import LOCAL, RETAINER, Act, Quotas, Visitor, of_process, refuse_over
@@ -26,6 +26,7 @@ from core.library.index import DamagedRun, Index, Query, RunRow
 from core.library.manifest import (
     BINS,
     HISTORY,
+    HISTORY_KIND,
     RUN_ID,
     VALIDATION,
     Manifest,
@@ -34,8 +35,15 @@ from core.library.manifest import (
     checked_id,
     checked_name,
     checked_tags,
+    summarise,
 )
+from core.metrics.records import Audit
 from core.predictions import Predictions
+from core.progress import stage
+
+if TYPE_CHECKING:
+    from core.readers.predictions.result import ReadResult
+    from core.readers.tables.strict_tables import HistoryFile
 
 GONE = f".gone{PART}"  # end of the name of a folder that is being removed for good
 _WHEN = "%Y%m%dT%H%M%SZ"
@@ -558,3 +566,58 @@ def _bytes(run: Path) -> int:
             with suppress(OSError):
                 n_bytes += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH118  # many
     return n_bytes
+
+
+# From what a reader found to a run.
+def keep_result(
+    library: Library,
+    name: str,
+    file_name: str,
+    result: "ReadResult",
+    *,
+    tags: Sequence[str] = (),
+    audited: Audit | None = None,
+    run_id: str | None = None,
+) -> Manifest:
+    """Put a file that was read into the library and return the run.
+
+    `result`: splits, notices, digest and recipe; `audited`: the audit of the chosen split, when it
+    is at hand; computed otherwise, if it has labels; `run_id`: as of `Library.keep`.
+    """
+    from core.configs import AuditConfig
+    from core.metrics.suite import audit  # not before there is something to be kept
+
+    split = result.chosen_split
+    summary = {}
+    if result.splits[split].labelled:
+        summary[split] = summarise(audited or audit(result.splits[split], AuditConfig()))
+    scores = sum(predictions.scores.size for predictions in result.splits.values())
+    with stage("Writing the scores", 0.0, 1.0, scores):
+        return library.keep(
+            name,
+            result.splits,
+            source=RunSource(file_name, result.digest, result.recipe.to_json()),
+            summary=summary,
+            notices=result.notices,
+            tags=tags,
+            run_id=run_id,
+        )
+
+
+def keep_bin_history(
+    library: Library, name: str, file_name: str, history: "HistoryFile"
+) -> Manifest:
+    """Put a gamma history that was read from a file into the library and return the run.
+
+    `history`: bins by epoch, notices, digest. The run is of kind ``history``.
+    """
+    source = RunSource(file_name, history.digest)
+    return library.keep(
+        name,
+        {},
+        source=source,
+        summary={},
+        notices=history.notices,
+        kind=HISTORY_KIND,
+        tables=Tables(bins=history.bins),
+    )

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.errors import LibraryError
 from core.library import Manifest
-from core.library.importing import keep_result
+from core.library.store import keep_result
 from pages.ui import audits, frame, intake, open_runs, session, site, state, widgets
 from pages.ui.markup import esc
 from pages.ui.task import BackgroundTask, Work, in_process

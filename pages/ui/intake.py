@@ -327,7 +327,7 @@ def settle_history(open_run: Callable[[str], None]) -> None:
 
 
 def _keep_history(open_run: Callable[[str], None], reading: "FileReading[HistoryFile]") -> None:
-    from core.library.importing import keep_bin_history
+    from core.library.store import keep_bin_history
 
     name, history = reading.name, reading.result()
     manifest = keep_bin_history(open_library(), Path(name).stem or name, name, history)

@@ -17,7 +17,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.testing.v1 import AppTest
 
 from core.errors import LostWorker, Refused
-from core.library import importing, open_library
+from core.library import open_library, store
 from core.readers.sandbox import read as sandbox
 from pages.ui import intake, session
 from pages.ui.runs import several
@@ -259,7 +259,7 @@ def test_a_disk_that_is_full_when_it_is_kept_is_said(monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(importing, "keep_bin_history", full)
+    monkeypatch.setattr(store, "keep_bin_history", full)
     test = drop(opened("gamma"), "mine.csv", HISTORY)
     until(test, lambda: test.error)
     assert "No space left on device" in error(test)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from core.library import importing, open_library
+from core.library import open_library, store
 from pages.ui import session
 from pages.ui.runs import several
 from tests.pages.seen import fine, opened, said, until
@@ -163,7 +163,7 @@ def test_all_are_kept_and_compared_and_that_is_undone():
 
 def test_keeping_all_can_be_stopped(monkeypatch):
     """What was kept by then is a run, once; the run that was being kept counts among them."""
-    keep, began, go_on = importing.keep_result, Event(), Event()
+    keep, began, go_on = store.keep_result, Event(), Event()
 
     def slow(library, name, *rest, **more):
         began.set()

@@ -13,8 +13,8 @@ import streamlit as st
 
 from core.codes import NoticeCode, RefusalCode
 from core.errors import LibraryError, Notice, Refused
-from core.library.importing import keep_result
 from core.library.manifest import role_of
+from core.library.store import keep_result
 from core.metrics.records import Score
 from core.predictions import Predictions, ScoreKind, Task
 from core.readers.predictions.result import NeedsChoice, ReadOptions, ReadResult

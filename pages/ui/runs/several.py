@@ -12,9 +12,9 @@ import streamlit as st
 from core.codes import RefusalCode
 from core.configs import AuditConfig
 from core.errors import AuditError, UsageError, sentence
-from core.library.importing import keep_result
 from core.library.index import RunRow
 from core.library.manifest import Manifest, summarise
+from core.library.store import keep_result
 from core.metrics import suite
 from core.metrics.comparison import MOST_RUNS
 from core.metrics.records import Audit

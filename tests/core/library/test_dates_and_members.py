@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core.errors import LibraryError, Refused
-from core.library.importing import keep_result
+from core.library.store import keep_result
 from core.predictions import Dates, Members
 from core.readers.formats.contents import FileBytes
 from core.readers.predictions.interpret import read_source

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.errors import LibraryError, Refused
-from core.library.importing import keep_result
+from core.library.store import keep_result
 from core.metrics.suite import label_predictions
 from core.ood.scores import temperature_scaled
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights

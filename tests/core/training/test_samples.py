@@ -15,7 +15,7 @@ from core.losses.bins import AdaFocalRule, replay
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.studies.precomputed import studies_of
-from core.training import first_samples, samples
+from core.training import samples
 
 FIRST = ["digits-crowd", "digits-fair", "digits-overconfident", "digits-traits"]
 TRAINED = sorted(samples.TRAINED)
@@ -91,10 +91,10 @@ def test_simulated_votes_say_so_and_leave_a_fair_network_surer_than_the_crowd(sh
 
 
 def test_a_crowd_is_the_same_for_the_same_seed_and_mostly_right():
-    digits = first_samples._load()
+    digits = samples._load()
     images, known = digits.take(slice(100)), digits.take(slice(1_198, None))
     once, again, other = (
-        first_samples.simulated_votes(images, known, 30, np.random.default_rng(seed)).of_row
+        samples.simulated_votes(images, known, 30, np.random.default_rng(seed)).of_row
         for seed in (1, 1, 2)
     )
     assert np.array_equal(once, again)
