@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+from scipy.stats import t as student
+
 from core.models.catalogue import TEXT_MODELS
 from core.published import published
 from core.training.config import PRECISIONS
 from tests.benchmarks.newsgroups.figures import LOSSES, NETWORKS, SEEDS, RunFigures
-from tests.benchmarks.seeds_on_cifar import spread
 
 LABELS: Final = {
     "ce": "cross-entropy",
@@ -25,6 +27,13 @@ TABLES: Final = {
     "fcl2024": ("1", "2", "6"),
 }
 Read = Callable[[RunFigures], float]
+
+
+def spread(values: list[float], digits: int, scale: float = 1.0) -> str:
+    """Return mean and the half-width of its 95 % interval (Student's t over the seeds)."""
+    scaled = scale * np.array(values)
+    half = student.ppf(0.975, len(values) - 1) * scaled.std(ddof=1) / np.sqrt(len(values))
+    return f"{scaled.mean():.{digits}f} ± {half:.{digits}f}"
 
 
 def lines(runs: Sequence[RunFigures], settings: Mapping[str, Any]) -> list[str]:
