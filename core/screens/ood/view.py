@@ -486,6 +486,7 @@ def _density_card(drawn: Drawn) -> FigureCard:
     plain, separation = drawn.plain, curve.judged.separation
     score = SCORES[curve.judged.score]
     title, across = (PLAIN_TITLE, PLAIN_AXIS) if plain else (score.label, score.axis)
+    kinds = ("ordinary", "unfamiliar") if plain else ("in-distribution", "positive")
     edges, log = edges_of(separation, curve.judged.score)
     place = np.clip(np.searchsorted(edges, separation.values, side="left") - 1, 0, BINS - 1)
     inside, outside = (
@@ -497,8 +498,8 @@ def _density_card(drawn: Drawn) -> FigureCard:
         inside=inside,
         outside=outside,
         names=(
-            f"{named.split} ({'ordinary' if plain else 'in-distribution'})",
-            f"{short(name.label, 30)} ({'unfamiliar' if plain else 'positive'})",
+            f"{named.split} ({kinds[0]})",
+            f"{short(name.label, 30)} ({kinds[1]})",
         ),
         axis=across,
         threshold=counts.threshold,
@@ -507,8 +508,8 @@ def _density_card(drawn: Drawn) -> FigureCard:
     )
     columns = (
         *columns_of("number", low="from", high="to"),
-        Column("in_distribution", f"{named.split} (in-distribution)", "weight"),
-        Column("out_of_distribution_positive", f"{name.label} (positive)", "weight"),
+        Column("in_distribution", f"{named.split} ({kinds[0]})", "weight"),
+        Column("out_of_distribution_positive", f"{name.label} ({kinds[1]})", "weight"),
     )
     cells = (edges[:-1], edges[1:], inside, outside)
     rows = tuple(zip(*(column.tolist() for column in cells), strict=True))
@@ -517,7 +518,8 @@ def _density_card(drawn: Drawn) -> FigureCard:
         title=title,
         explanation=("log scale; " if log and not plain else "") + "flagged is tinted",
         draw=partial(density, histogram),
-        alt=f"{score.axis} of {count(separation.n_in)} in-distribution {with_row_noun('images')} "
+        alt=f"{title if plain else score.axis} of {count(separation.n_in)} "
+        f"{kinds[0]} {with_row_noun('pictures' if plain else 'images')} "
         f"and {count(separation.n_out)} {name.called(plain=plain)}. "
         f"Above {three(counts.threshold)} are flagged: "
         f"{weight(counts.flagged_in)} and {weight(counts.flagged_out)} of them"

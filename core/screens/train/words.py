@@ -105,12 +105,12 @@ class JobProgress:
         """Return the course that a history tells."""
         return cls(history.n_epochs, n_epochs, history.last() if history.n_epochs else {})
 
-    @property
-    def place(self) -> str:
-        """After which epoch it ended."""
+    def place(self, words: "TrainingWords") -> str:
+        """After which epoch it ended, which plain words call a round."""
+        epoch = words.epoch.lower()
         if not self.done:
-            return "before the end of its first epoch"
-        return f"after epoch {count(self.done)} of {count(self.n_epochs)}"
+            return f"before the end of its first {epoch}"
+        return f"after {epoch} {count(self.done)} of {count(self.n_epochs)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +150,7 @@ def sentence(
         verb = "Stopping" if job.asked else "Training"
         return Sentence((Phrase(f"{verb} {name}."),), words.learning)
     verb = {JobState.FAILED: "failed", JobState.LOST: "was lost"}.get(job.state, "was stopped")
-    return Sentence((Phrase(f"{name} {verb} {course.place}."),))
+    return Sentence((Phrase(f"{name} {verb} {course.place(words)}."),))
 
 
 def threads_words(counts: Sequence[int | None], now: int | None) -> str:
