@@ -6,7 +6,7 @@ PY := .venv/bin/python
 # Tests are compiled once and not at every start, whatever the shell asks for.
 test check check-numbers nightly soak: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: app test check check-static check-all check-numbers size bench bench-loops gpu nightly soak samples shots chromium nginx slurm lock licences sbom clean
+.PHONY: app test check check-static check-all check-numbers size snapshots bench bench-loops gpu nightly soak samples shots chromium nginx slurm lock licences sbom clean
 .DEFAULT_GOAL := app
 
 .venv/.app: requirements.txt
@@ -57,6 +57,10 @@ check-static: .venv/.test
 # Lines, files and helpers of each room, beside what it may have.
 size:
 	@$(PY) -m tests.size
+
+# What screens show, written anew after a change of words; the diff is to be read.
+snapshots: .venv/.test
+	$(PY) -m pytest -q tests/core/screens/test_snapshots.py --snapshot-update
 
 # For the minute between two edits: the static checks, and beside them the tests of the numbers and
 # of what is drawn and said of them, less the slow ones. All other folders are left to `make test`:

@@ -5,11 +5,13 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+from syrupy.assertion import SnapshotAssertion
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.scheduler.protocol import Scheduling
 
 from core.jobs.processes import step_back
+from tests.written import TextFile
 
 BROWSER = "tests/e2e/"
 
@@ -52,6 +54,12 @@ class FilesAndBrowser(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return BROWSER if nodeid.startswith(BROWSER) else nodeid.split("::")[0]
+
+
+@pytest.fixture
+def snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """Return what a text is held against: the file of this test in `__snapshots__`."""
+    return snapshot.use_extension(TextFile)
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ import pytest
 from core.metrics.comparison import (
     Compared,
     ComparedRows,
-    Comparison,
-    Leader,
     compare,
     compare_all,
     compared,
@@ -21,7 +19,7 @@ from core.reports.study_json import compare_json
 from core.reports.tables import lines
 from core.screens.compare.view import BEST, compare_view, plain_view
 from core.screens.kit import theme
-from core.screens.kit.differences import OFFERED, NamedRun, difference_words, sentence
+from core.screens.kit.differences import OFFERED, NamedRun, difference_words
 from core.screens.kit.records import CellWords
 
 NAMES = ("plain", "sharp", "soft")
@@ -29,63 +27,6 @@ NAMES = ("plain", "sharp", "soft")
 
 def apart(metric, value, low, high):
     return Difference(metric=metric, value=value, low=low, high=high, level=0.975, n=1000)
-
-
-def told(metric, leader, *others, names=NAMES, reason=""):
-    """The sentence of a leader, by position, and of the others minus it, the closest first."""
-    leaders = {metric: Leader(leader, dict(others))} if others else {}
-    return sentence(names, Comparison(reason, 0, 0.975, ({}, {}, {}), leaders), metric)
-
-
-def test_of_two_runs_the_better_is_named_with_its_lead():
-    behind = (0, apart("ece", 0.041, 0.036, 0.046))
-    found = told("ece", 1, behind, names=("plain", "sharp"))
-    assert found.text == "“sharp” has the smaller ECE, 4.1 points below “plain” (3.6 to 4.6)."
-
-
-def test_more_accuracy_is_better_and_less_log_loss():
-    less = (0, apart("accuracy", -0.02, -0.03, -0.01))
-    found = told("accuracy", 1, less, names=("plain", "sharp"))
-    assert found.text == "“sharp” has the higher accuracy, 2.0 points above “plain” (1.0 to 3.0)."
-    more = (0, apart("nll", 0.333, 0.307, 0.363))
-    found = told("nll", 1, more, names=("plain", "sharp"))
-    assert found.text == "“sharp” has the smaller NLL, 0.333 below “plain” (0.307 to 0.363)."
-
-
-def test_a_tie_of_two_is_called_one_with_its_interval():
-    tie = (1, apart("ece", 0.003, -0.0002, 0.0136))
-    found = told("ece", 0, tie, names=("plain", "sharp"))
-    # a bound that would round to zero is printed with two decimals
-    assert found.text == "“plain” and “sharp” are tied by ECE: could be chance (−0.02 to +1.36)."
-
-
-def test_of_several_runs_ties_are_ties_and_the_others_worse_by_so_much():
-    tie, worse = apart("ece", 0.01, -0.01, 0.03), apart("ece", 0.03, 0.02, 0.053)
-    found = told("ece", 0, (1, tie), (2, worse))
-    assert found.text == (
-        "By ECE, “plain” and “sharp” are tied; “soft” is worse than “plain” by 3.0 points "
-        "(2.0 to 5.3)."
-    )
-    assert told("ece", 2, (1, tie), (0, tie)).text == "All three runs are tied by ECE."
-    found = told("ece", 2, (1, worse), (0, apart("ece", 0.05, 0.04, 0.06)))
-    assert found.text == (
-        "“soft” has the smallest ECE; “sharp” is worse by 3.0 points (2.0 to 5.3), "
-        "“plain” by 5.0 points (4.0 to 6.0)."
-    )
-    many = [(i, worse) for i in range(1, 6)]
-    names = [f"r{i}" for i in range(7)]
-    found = told("ece", 0, *many, names=names)
-    assert found.text.endswith(", and three more are worse.")
-    assert found.second == "One run has no ECE."
-
-
-def test_what_cannot_be_compared_says_why():
-    missing = Difference("nll", None, None, None, 0.95, 10, {}, "NLL_INFINITE: 2 rows")
-    found = sentence(NAMES, Comparison("", 0, 0.95, ({}, {"nll": missing}, {})), "nll")
-    assert found.text == "These runs cannot be compared by NLL."
-    assert found.second == "NLL_INFINITE: 2 rows."
-    assert "full class scores" in told("nll", 0).second
-    assert told("ece", 0, reason="because").second == "because"
 
 
 def test_signs_are_written_in_every_unit():

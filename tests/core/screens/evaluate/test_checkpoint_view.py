@@ -2,7 +2,7 @@
 
 from core import codec
 from core.checkpoints.names import Match
-from core.readers.weights.named_tensors import TensorInfo, WeightGroup, WeightsFile
+from core.readers.weights.named_tensors import TensorInfo, WeightGroup
 from core.screens import evaluate
 
 NOTHING = {"left": [], "missing": [], "unexpected": [], "mismatched": []}
@@ -23,17 +23,6 @@ def group(key: str = "", *, ema: bool = False) -> WeightGroup:
     return WeightGroup(key, ema, tensors, "group-0.safetensors")
 
 
-def test_a_fit_says_how_many_tensors_and_what_was_renamed():
-    fit = codec.read(Match, FITS)
-    assert fit.ok
-    assert evaluate.fit_words(fit) == (
-        "All 120 tensors fit ResNet-50 with 10 outputs. The prefix “module.” was removed."
-    )
-    assert evaluate.plain_fit_words(fit) == "The weights fit ResNet-50 with 10 classes."
-    assert evaluate.lists(fit) == {}
-    assert fit.other_outputs is None
-
-
 def test_a_misfit_names_every_list_and_the_likely_number_of_classes():
     names = [f"fc.{i}" for i in range(12)]
     data = FITS | {"matched": 108, "missing": names, "renamed": "", "likely_outputs": 100}
@@ -49,29 +38,6 @@ def test_a_misfit_names_every_list_and_the_likely_number_of_classes():
     rows = evaluate.all_names(fit).rows
     assert len(rows) == 13
     assert rows[-1] == ("unexpected", "head.weight")
-
-
-def test_as_many_as_are_shown_have_no_more():
-    assert evaluate.shown(tuple("abc")) == "a\nb\nc"
-
-
-def test_groups_and_files_are_counted():
-    one, other = group("state_dict_ema", ema=True), group("state_dict")
-    file = WeightsFile(
-        name="a.pt",
-        digest="d" * 32,
-        format="torch",
-        groups=(one, other),
-        hints={"arch": "resnet18", "epoch": 3},
-    )
-    assert evaluate.n_numbers(one) == 64 * 27 + 64 + 640 + 10
-    assert evaluate.group_label(one) == "state_dict_ema, averaged (EMA)"
-    assert evaluate.group_label(group()) == "all of it"
-    assert evaluate.group_words(one).startswith("4 tensors, ")
-    lone = WeightGroup("", False, one.tensors[:1], "group-0.safetensors")
-    assert evaluate.group_words(lone) == "1 tensor, 1,728 numbers"
-    assert evaluate.file_words(file) == "PyTorch, 2 groups, digest dddddddd"
-    assert evaluate.hints(file).rows == (("arch", "resnet18"), ("epoch", "3"))
 
 
 def test_large_counts_are_in_millions():

@@ -6,13 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.datasets.shifts import OutsideSet
 from core.inference.config import EvaluationConfig, Preprocessing, WeightsSource
-from core.jobs.records import Job, JobState
 from core.metrics.suite import audit
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens import evaluate as evaluation
-from core.screens.evaluate import sentence
 
 CONFIG = EvaluationConfig(
     model="resnet50_cifar",
@@ -161,56 +158,3 @@ def test_the_sanity_line_speaks_of_the_test_part_before_others():
     assert only is not None
     assert only.line.split == "val"
     assert evaluation.judged(CONFIG, (shifted,), evaluation.TECHNICAL) is None
-
-
-def test_the_shifted_set_with_the_fewest_right_answers_is_named():
-    fog = evaluation.line("corrupted-fog-3", "shifted", predictions(100, 62, 0.8))
-    snow = evaluation.line("corrupted-snow-3", "shifted", predictions(100, 58, 0.9))
-    judged = evaluation.judged(CONFIG, (*lines(950), fog, snow), evaluation.TECHNICAL)
-    assert judged is not None
-    worst = "Worst on Snow, severity 3: right on 58.0\u202f%, while it says 90.0\u202f% on average."
-    assert judged.worst == worst
-    assert judged.text == f"{judged.against} {worst} {judged.papers}"
-    plain = evaluation.judged(CONFIG, (*lines(950), fog, snow), evaluation.PLAIN)
-    assert plain is not None
-    assert plain.text == (
-        "Guessing would be right 10 times in 100. Worst on Snow, severity 3: right 58 times in "
-        "100, while it says 90 in 100 on average."
-    )
-
-
-@pytest.mark.parametrize(
-    ("edition", "text", "while_shown"),
-    [
-        (evaluation.TECHNICAL, "on 95.0\u202f% (93.5 to 96.2) of the 1,000 test images.", ""),
-        (
-            evaluation.PLAIN,
-            "95.0 times in 100 (93.5 to 96.2) on the 1,000 test images.",
-            "For each image the model says what it shows and how sure it is.",
-        ),
-    ],
-)
-def test_the_sentence_of_each_edition(edition, text, while_shown):
-    judged = evaluation.judged(CONFIG, lines(950), edition)
-    job = Job("a1", "evaluate", "mine", "g", "d" * 8, created=0.0, state=JobState.RUNNING)
-    assert sentence(job, "", judged, edition, paused=False).text == f"“mine” is right {text}"
-    assert sentence(job, "", None, edition, paused=False).second == while_shown
-
-
-def test_the_table_shades_the_data_and_the_file_has_raw_numbers():
-    shifted = evaluation.line("corrupted-fog-3", "shifted", predictions(100, 10))
-    found = (*lines(90, 100), shifted)
-    table = evaluation.table(found, evaluation.TECHNICAL)
-    rows = table.written()
-    assert [row.shaded for row in rows] == [True, False]
-    assert [row.name for row in rows] == ["Test part", "Fog, severity 3"]
-    assert [row.notes for row in rows] == [(), ("corrupted-fog-3",)]
-    plain = evaluation.table(found, evaluation.PLAIN)
-    assert [row.notes for row in plain.written()] == [(), ()]
-    assert "Off by, on average" in plain.heads
-    assert "ECE" in table.heads
-    first = table.file.rows[0]
-    assert first[:4] == ("test", "test", 100, 0.9)
-    assert "1 x 1" not in evaluation.caption(CONFIG, found, "c" * 32)
-    asked = replace(CONFIG, limit=50, sets=(OutsideSet("svhn"),))
-    assert ", at most 50 of each" in evaluation.caption(asked, found, "c" * 32)

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 
-from core.configs import AuditConfig
 from core.datasets.shifts import CORRUPTIONS, OutsideSet
 from core.losses.catalogue import subject
 from core.metrics.records import Score
@@ -19,11 +18,10 @@ from core.screens.kit.marks import marks
 from core.screens.kit.theme import DARK, LIGHT
 from core.screens.kit.words import speaking_of
 from core.screens.ood import tables as ood_table
-from core.screens.ood.tables import SetRow, certain_table, shift_view
+from core.screens.ood.tables import SetRow, shift_view
 from core.screens.ood.view import ShownCurve, at_thresholds, edges_of, ood_view
-from core.screens.ood.words import SetName, plain_view, set_name
-from core.studies import ood as study
-from core.studies.ood import ConfidentRows, ScoreSeparation, ShiftEffect
+from core.screens.ood.words import SetName, set_name
+from core.studies.ood import ScoreSeparation, ShiftEffect
 
 NAMED = NamedRun("id", "my run", "test", "abcdef0123456789")
 STREETS = set_name("svhn")
@@ -56,37 +54,6 @@ def view(shown=HAND, name=STREETS, alarms=0.05, **other):
     return ood_view(NAMED, name, shown, [shown], alarms, "scores as read", **other)
 
 
-def test_the_sentence_counts_what_passes_in_hundreds():
-    found = view()
-    assert found.sentence.text == (
-        "10 in 100 street numbers pass the alarm that flags 5 in 100 in-distribution images."
-    )
-    assert found.sentence.second == ""
-
-
-def test_the_sentence_of_a_shift_says_how_often_it_is_right_and_how_sure_it_is():
-    """60 of 100 right: Wilson's interval is 0.502 to 0.691."""
-    fog, intact = (
-        ShiftEffect(100, right, says, 0.1, 0.6, low=0.502, high=0.691)
-        for right, says in ((0.60, 0.82), (0.68, 0.724))
-    )
-    found = view(name=set_name("corrupted-fog-5"), effects=(fog, intact))
-    assert found.sentence.text.replace("\u202f", " ") == (
-        "On images with fog of severity 5, accuracy is 60.0 % (50.2 to 69.1) and mean "
-        "confidence 82.0 %."
-    )
-    assert found.sentence.second.replace("\u202f", " ").startswith(
-        "On intact images: 68.0 % and 72.4 %. The threshold that passes"
-    )
-    plain = view(name=set_name("corrupted-fog-5"), effects=(fog, intact), plain=True).sentence
-    assert plain.text == (
-        "Of 100 pictures with fog of severity 5 it is right on 60 and expects to be right on 82."
-    )
-    assert (
-        plain.second == "Of 100 ordinary pictures it is right on 68 and expects 72."
-    )  # the rest stands in the figures
-
-
 @pytest.mark.parametrize(
     ("strange", "words"),
     [
@@ -101,13 +68,6 @@ def test_the_sentence_agrees_with_its_number(strange, words):
         f"{words} street numbers pass"
         in view(separated(np.arange(100) / 100, strange)).sentence.text
     )
-
-
-def test_scores_that_say_nothing_of_certainty_are_not_called_certain():
-    found = view(separated([1.0, 2.0], [0.5, 3.0], "energy"))
-    assert found.sentence.text.startswith("50 in 100 street numbers pass")
-    one = view(separated(np.arange(100) / 100, [0.5] + [1.5] * 99, "energy"))
-    assert one.sentence.text.startswith("1 in 100 street numbers passes")
 
 
 def test_the_threshold_moves_the_counts():
@@ -148,28 +108,6 @@ def test_the_counts_as_a_file():
     assert rows[0][0] == "test"
     assert rows[0][-3:] == (0.95, 5, 95)
     assert rows[1][-3:] == (0.95, 45, 5)
-
-
-def test_the_numbers_say_which_side_is_positive():
-    rng = np.random.default_rng(0)
-    found = study.judge(
-        part(rng.normal(size=(60, 3)), rng.integers(0, 3, 60)),
-        part(rng.normal(size=(50, 3))),
-        "entropy",
-        config=AuditConfig(n_resamples=20),
-    )
-    shown = view(ShownCurve("SVHN", MARK, found))
-    assert len(shown.numbers) == 2  # the others are folded
-    tiles = (*shown.numbers, *shown.more)
-    assert [(tile.label, tile.note) for tile in tiles] == [
-        ("AUROC", "OOD positive"),
-        ("FPR at 95 % TPR", "OOD positive"),
-        ("AUPR", "OOD positive"),
-        ("AUPR", "ID positive"),
-        ("FPR at 95 % TPR", "ID positive"),
-        ("Detection error", ""),
-    ]
-    assert all(tile.help and tile.interval for tile in tiles)
 
 
 def test_every_row_is_in_a_bin():
@@ -221,17 +159,6 @@ def test_each_step_of_the_slider_is_what_the_page_says_there(score, plain):
                 moved["roc"].data[-1].update(step.spot)
             for key, card in page.figures.items():
                 assert moved[key].to_json() == card.figure("light").to_json()
-
-
-def test_plain_words_speak_of_hundreds_and_name_no_auroc():
-    found = view(plain=True)
-    assert "AUROC" not in found.sentence.text
-    assert found.figures["density"].title == "How unsure it is"
-    assert "in-distribution" not in str(found.figures["density"].draw(LIGHT).data)
-    assert found.counts.heads == ("Of these pictures", "Alarm", "No alarm", "All")
-    said = plain_view(STREETS, HAND.judged, found.tally)
-    assert [one.crossed for one in said.hundreds] == [90, 5]
-    assert said.hundreds[0].text == "90 in 100 street numbers"
 
 
 def test_names_of_sets():
@@ -365,16 +292,6 @@ def test_every_cell_has_its_number_once_in_black_or_white():
             _, dark, bright = card.draw(theme).data
             assert len(dark.text) + len(bright.text) == 4
             assert (dark.textfont.color, bright.textfont.color) == ("#FFFFFF", "#000000")
-
-
-def test_the_most_certain_rows_as_a_table():
-    found = ConfidentRows(
-        np.array([4, 1]), np.array([0.1, 0.2]), np.array([0.99, np.nan]), ("cat", "")
-    )
-    table = certain_table(found, (), "entropy")
-    assert table.rows == (("4", "cat", 0.99, 0.1), ("1", "", None, 0.2))
-    assert certain_table(found, tuple("abcde"), "msp").rows[0][0] == "e"
-    assert "higher_is_ood" in csv_text(table).splitlines()[0]
 
 
 def test_hostile_names_are_text():

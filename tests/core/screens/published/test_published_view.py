@@ -20,10 +20,8 @@ from core.screens.published.lines import (
     POSTHOC,
     SHORT_PAPERS,
     TECHNICAL,
-    UNKNOWN,
     Filters,
     OwnRun,
-    RunFacts,
     TrainedRun,
     metric_label,
     metrics,
@@ -56,23 +54,6 @@ def test_every_name_of_the_papers_is_spelt_out():
     assert set(SHORT_PAPERS) == set(PAPERS)
 
 
-def test_the_story_is_what_table_1_and_4_print():
-    view = shown()
-    text = view.sentence.text.replace("\u202f", " ")
-    assert text == (
-        "ResNet-50 on CIFAR-10: ECE is 4.35 % with cross-entropy and 1.48 % with focal γ = 3, the "
-        "lowest of 10 losses. After temperature scaling, 1.35 % and 1.42 %."
-    )
-    assert "tables 1, 4, 7" in view.sentence.second
-    row = cells(view, "FLSD-53")
-    assert [row[h].value.replace("\u202f", " ") for h in ("As trained", "After temperature")] == [
-        "1.55 %",
-        "0.95 %",
-    ]
-    assert row["After temperature"].interval == "T 1.10"
-    assert row["Trained here"].value == "no"
-
-
 def test_calibrators_are_told_apart_without_colour():
     card = shown().figure
     assert card.explanation == "circle: as trained; diamond: after temperature"
@@ -80,18 +61,6 @@ def test_calibrators_are_told_apart_without_colour():
     assert symbols == ("circle", "diamond")
     for distinct in zip(*POSTHOC.values(), strict=True):  # heads, symbols, shapes
         assert len(set(distinct)) == len(POSTHOC)
-
-
-def test_plain_words_have_no_terms_of_the_field():
-    view = shown(words=PLAIN)
-    assert "on average it is off by 4.35 points" in view.sentence.text
-    assert view.remark == ""
-    everything = " ".join(
-        [view.sentence.text, view.sentence.second, view.figure.title, view.figure.explanation]
-        + [cell.interval for row in view.table.written() for cell in row.cells]
-    )
-    for term in ("ECE", "temperature", "bins", "calibrat"):
-        assert term not in everything.replace("Focal calibration", "")
 
 
 def test_every_cell_of_the_papers_can_be_shown():
@@ -156,46 +125,12 @@ def own(facts):
     return OwnRun(id="r", name="Mine", mark=MARK, facts=facts, numbers=result)
 
 
-def test_a_run_stands_beside_with_interval_and_what_differs():
-    sample = RunFacts.of(
-        {"data": "folder", "model": "small_cnn", "loss": {"name": "ce"}, "n_train": 10_000},
-        "CIFAR-10 (JPEG)",
-        10_000,
-    )
-    view = shown(own=[own(sample)])
-    ((mark, text),) = view.beside
-    assert mark == MARK
-    text = text.replace("\u202f", " ").replace("10 000", "10,000").replace("45 000", "45,000")
-    assert "Mine: ECE is 4.4 % (3.0 to 5.3)." in text
-    assert "(T = 1.21), 1.4 % (0.0 to 2.1)" in text
-    assert "data CIFAR-10 (JPEG), not CIFAR-10" in text
-    assert "network Small CNN, not ResNet-50" in text
-    assert "10,000 training images, not 45,000" in text
-    trace = [t for t in view.figure.draw(THEMES["dark"]).data if t.name == "Mine"]
-    assert trace[0].x == pytest.approx((4.43, 1.4))
-    assert UNKNOWN in shown(own=[own(RunFacts(n=5))]).beside[0][1]
-    alike = RunFacts.of({"data": "cifar10", "model": "resnet50_cifar"}, "", 10_000)
-    assert "Same data set, network" in shown(own=[own(alike)]).beside[0][1]
-
-
 @pytest.mark.parametrize(("keys", "heights"), [(1, [1]), (2, [0.8, 1.2]), (3, [0.8, 1, 1.2])])
 def test_all_dots_of_a_run_lie_in_its_row(keys, heights):
     dots = [Dot(posthoc=key, value=1.0, words="", low=0.5, high=2.0) for key in [*POSTHOC][:keys]]
     rows = [DotRow(name="Paper", dots=dots[:1]), DotRow(name="Mine", dots=dots, mark=MARK)]
     figure = dot_plot(rows, THEMES["light"], title="ECE, %", from_zero=True)
     assert next(t.y for t in figure.data if t.name == "Mine") == pytest.approx(heights)
-
-
-def test_a_run_of_texts_differs_in_texts():
-    few = {"data": "20newsgroups", "model": "text_mean", "n_train": 5000}
-    told = RunFacts.of(few, "20newsgroups", 3000).differences("20newsgroups", "gp_cnn")
-    told = told.replace("\u202f", ",")
-    assert "network Bag of words, not Global-pooling CNN" in told
-    assert "5,000 training texts, not 15,098" in told
-    assert "3,000 test texts, not 3,999" in told
-    alike = RunFacts.of({"data": "20newsgroups", "model": "text_cnn"}, "20newsgroups", 3999)
-    told = alike.differences("20newsgroups", "gp_cnn")
-    assert told == "Same data set, network and number of texts."
 
 
 def test_a_run_that_trained_a_row_is_named_with_its_result():

@@ -11,7 +11,6 @@ from core.screens.kit.numbers import MISSING
 from core.screens.kit.records import Column, Table
 from core.screens.published.view import (
     corrected,
-    fitted_as,
     printed,
     recipe,
     repetitions,
@@ -93,23 +92,6 @@ def test_gammas_are_those_that_were_tried():
 def test_calibrators_are_fitted_as_the_papers_say(paper, table, metric, posthoc, objective, search):
     rows = published(paper=paper, table=table, metric=metric, posthoc=posthoc)
     assert {protocol(row) for row in rows} == {Protocol(objective, search)}
-
-
-def test_how_a_table_is_fitted_is_said():
-    fine = "T = 0.01, 0.02, …, 5.00"
-    assert fitted_as(ROWS) == (
-        "Fitted on the validation part. As in Komisarenko and Kull 2024, section 5.1: "
-        f"temperature scaling, {fine}, by AdaECE or NLL; "
-        f"focal temperature scaling, {fine}, nine γ, by AdaECE or NLL."
-    )
-    assert fitted_as(published(paper="adafocal2022", table="3")).endswith(
-        "As in Ghosh et al. 2022, appendix E: ensemble temperature scaling by Brier, as in "
-        "the code of Zhang et al. 2020."
-    )
-    assert "Ghosh et al. 2022, tables 5, 6 and 8: temperature scaling, T = 0.1, 0.2, …" in (
-        fitted_as(published(paper="adafocal2022", table="5"))
-    )
-    assert fitted_as(published(paper="mukhoti2020iclr", table="3")) == ""
 
 
 def test_calibrators_are_those_of_the_paper_with_the_most_numbers_of_them():

@@ -70,34 +70,6 @@ def test_a_missed_promise_that_100_would_hide_is_counted_of_more(make_audit, mak
         assert f" {words} wrong (" in view.icons.observed_text
 
 
-def test_plain_tiles_say_the_numbers_of_the_technical_page(make_audit, make_target):
-    view = plain_view(make_audit(), make_target(), ranked([(0.9, 1)] * 30), split="test")
-    right, says, off, seen = view.numbers
-    assert (right.value, right.unit) == ("87", "in 100")
-    assert right.interval == "between 85 and 89"
-    assert says.value == "92"
-    assert (off.value, off.interval) == ("4.1", "chance: up to 2.0")
-    assert seen.value == "1,000"
-    assert view.eyebrow == ""
-    some = replace(
-        make_target(), bins=replace(make_target().bins, count=np.array([0, 20, 0, 180, 430]))
-    )
-    labelled = plain_view(make_audit(), some, ranked([(0.9, 1)] * 30), split="test")
-    assert labelled.eyebrow == "630 of 1,000 test pictures"
-
-
-@pytest.mark.parametrize("code", CODES)
-@pytest.mark.parametrize("target", [None, 2])
-def test_no_jargon_and_no_other_denominator_than_100(make_audit, make_target, code, target):
-    rows = ranked([(0.9, i % 2) for i in range(60)])
-    made = make_target(code, target=target)
-    view = plain_view(make_audit(made), made, rows, split="test")
-    said = texts(view)
-    assert view.sentence.text
-    assert not re.search(r"\b1 in\b", said)
-    assert not re.search(r"ECE|calibrat|confiden|percentile|bootstrap|!", said, re.IGNORECASE)
-
-
 def test_few_rows_give_no_picture_of_a_hundred(make_audit, make_target):
     view = plain_view(make_audit(), make_target(), ranked([(0.9, 1)] * 5), split="test")
     assert view.icons is None

@@ -10,9 +10,7 @@ from core.screens.train.view import (
     MORE,
     PANELS,
     PARTS,
-    PLAIN,
     TrainedRun,
-    best_epoch,
     cards,
     distribution_cards,
     learned_card,
@@ -50,28 +48,6 @@ def run(name="AdaFocal", n_epochs=None, **columns):
 
 def named(found):
     return {card.key: card for card in found}
-
-
-def test_the_panels_are_those_of_the_papers_figures():
-    keys = [card.key for card in cards(PANELS, [run()])]
-    assert keys == [
-        "nll_wrong",
-        "nll_right",
-        "entropy_wrong",
-        "entropy_right",
-        "error",
-        "ece",
-    ]
-    assert [card.key for card in cards(MORE, [run()])] == ["norm", "loss", "rate"]
-    assert [card.key for card in cards(PLAIN, [run()])] == ["error", "ece"]
-
-
-def test_the_description_names_beginning_end_and_lowest_point():
-    card = named(cards(PANELS, [run()]))["error"]
-    for words in ("40.0\u202f% after epoch 1", "20.0\u202f% after epoch 3"):
-        assert words in card.alt
-    assert "lowest 10.0\u202f% after epoch 2" in card.alt
-    assert "validation" in card.explanation
 
 
 def test_epochs_without_a_value_are_counted_and_are_gaps_in_the_table():
@@ -131,12 +107,6 @@ def test_each_part_has_its_line_in_the_folded_curves():
     assert [trace.name for trace in ece.draw(LIGHT).data] == ["equal width", "equal mass"]
 
 
-def test_a_running_training_says_how_far_it_is():
-    assert "3 of 40 epochs so far." in cards(PANELS, [run(n_epochs=40)])[0].caption
-    assert "so far" not in cards(PANELS, [run()])[0].caption
-    assert "1 epoch." in cards(PANELS, [run(val_ece=[0.1])])[0].caption
-
-
 def test_ten_thousand_epochs_are_thinned_in_picture_and_table():
     values = np.linspace(1, 0.1, 10_000)
     values[1234] = 3.0
@@ -156,27 +126,6 @@ def test_markup_in_a_name_is_text():
     card = cards(PANELS, [run("<b>x</b>\u202e")])[0]
     assert "\u202e" not in card.alt
     assert "<b>x" not in card.draw(LIGHT).data[0].hovertemplate
-
-
-def test_plain_words_speak_of_rounds_and_points():
-    error, off = cards(PLAIN, [run()])
-    for card in (error, off):
-        drawn = card.draw(LIGHT)
-        assert drawn.layout.xaxis.title.text == "round"
-        text = " ".join([card.alt, card.caption, card.title, card.explanation])
-        for word in ("epoch", "ECE", "validation"):
-            assert word not in text
-    assert "40.0 after round 1, 20.0 after round 3" in off.alt
-    assert "40.0\u202f% after round 1" in error.alt
-
-
-def test_the_best_epoch_by_a_metric_is_named_with_what_became_of_it():
-    trained = run(val_ece=[0.4, 0.1, 0.2], val_nll=[3.0, 2.0, 1.0], val_loss=[float("nan")] * 3)
-    assert best_epoch(trained, "val_ece") == (
-        "ECE was lowest after epoch 2: 10.0\u202f%. After epoch 3 it is 20.0\u202f%."
-    )
-    assert best_epoch(trained, "val_nll") == "NLL was lowest after epoch 3: 1.00, the last so far."
-    assert best_epoch(trained, "val_loss") == "Loss was not recorded."
 
 
 def test_distributions_are_shown_at_the_first_the_middle_and_the_last_epoch():

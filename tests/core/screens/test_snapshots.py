@@ -1,0 +1,580 @@
+"""What each screen says and shows in its states, held against files that are read when they change.
+
+The numbers are set by hand: what is computed has tests of its own.
+"""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core import codec
+from core.checkpoints.names import Match
+from core.datasets.shifts import OutsideSet
+from core.histories import History
+from core.jobs.devices import Device
+from core.jobs.records import Job, JobState
+from core.library.index import RunRow
+from core.losses.bins import AdaFocalRule, CalFocalRule
+from core.metrics.comparison import Comparison, Leader
+from core.metrics.paired import Difference
+from core.metrics.ranked import SortedOutcomes
+from core.metrics.records import ClassCell, Gap, MixedEnd, Score, Statistic, VerdictCode
+from core.ood.separation import Separation
+from core.predictions import Outcomes
+from core.published import published
+from core.readers.weights.named_tensors import TensorInfo, WeightGroup, WeightsFile
+from core.screens import evaluate as evaluation
+from core.screens import runs
+from core.screens.gamma import view as gamma
+from core.screens.gamma import words as gamma_words
+from core.screens.kit.differences import sentence as compared_sentence
+from core.screens.kit.marks import RunMark
+from core.screens.kit.sentences import other_sentence, plain_sentence, verdict_sentence
+from core.screens.ood import tables as ood_tables
+from core.screens.ood import view as ood
+from core.screens.ood import words as ood_words
+from core.screens.published import lines as paper_lines
+from core.screens.published.view import fitted_as, published_view
+from core.screens.reliability.classes import labels_view
+from core.screens.reliability.plain import plain_view
+from core.screens.reliability.view import Subject, reliability_view
+from core.screens.train import view as curves
+from core.screens.train import words as training
+from core.studies.ood import ConfidentRows, ScoreSeparation, ShiftEffect
+from core.studies.published import FittedScore, OwnNumbers
+from core.training.folder import Progress
+from tests.core.screens.evaluate.test_evaluation_view import CONFIG, predictions
+from tests.core.screens.gamma.gamma_cases import grid
+from tests.core.screens.ood.test_ood_view import HAND, MARK, NAMED, shifts
+from tests.written import written
+
+EDITIONS = ("technical", "plain")
+TERMS = re.compile(
+    r"\b(ECE|NLL|AUROC|AUPR|TVD|Holm|logits?|epochs?|bins?|validation|bootstrap|percentile"
+    r"|in-distribution|(over-|under-)?confiden(t|ce)|calibrat(ed|ion|or))\b|!|\b1 in \d"
+)
+ALLOWED = ("● well calibrated",)
+
+
+def test_plain_words_hold_no_terms_of_the_field():
+    """In no sentence, label, caption, head or alternative of a screen in plain words."""
+    files = sorted((Path(__file__).parent / "__snapshots__" / Path(__file__).stem).glob("*plain*"))
+    assert len(files) >= 8
+    lines = [(file.name, line) for file in files for line in file.read_text().splitlines()]
+    said = [(name, line) for name, line in lines if not line.endswith(ALLOWED)]
+    tables = re.compile(r" *(drawn|table|row):| [^:]*\|")  # those of both editions
+    assert not [pair for pair in said if TERMS.search(pair[1]) and not tables.match(pair[1])]
+
+
+# Reliability
+
+END = MixedEnd(over=False, bins=2, low=0.0, high=0.2, gap=Gap(-0.08, -0.1, -0.06))
+ENDS = (END, MixedEnd(over=True, bins=3, low=0.6, high=0.8, gap=Gap(0.05, 0.03, 0.07)))
+CAT, DOG = (
+    ClassCell(part="answers", name=name, bounds=(0, 1), n=300, stated=0.8, true=true)
+    for name, true in (("cat", 0.55), ("dog", 0.87))
+)
+STATED = ClassCell(part="stated", name="", bounds=(2**-10, 2**-9), n=90, stated=0.002, true=0.98)
+MORE = tuple(replace(CAT, name=name, true=0.6) for name in ("cow", "sheep", "hen"))
+NO_GAP, SMALL_GAP, SIDE = (0.001, -0.01, 0.012), (0.001, -0.003, 0.005), (0.154, 0.019, 0.302)
+POWERS = {"power_odds": 0.99, "power_spread": 0.96}
+FEW_BINS = ([0, 5, 0, 10, 25], [0, 0.3, 0, 0.7, 0.99], [0, 0.31, 0, 0.6, 0.95])
+# What the target is made of, and what is changed in its verdict
+VERDICTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    # 20, 180, 800 rows: (6 + 126 + 792) / 1000 = 92.4 % said, (6.2 + 108 + 760) / 1000 = 87.4 %
+    "over_confident": ({}, {}),
+    "under_confident": ({"code": "under_confident", "gap": (-0.153, -0.167, -0.14)}, {}),
+    "sound": ({"code": "sound", "gap": SMALL_GAP}, {}),
+    "sound_powers": ({"code": "sound", "gap": SMALL_GAP}, POWERS | {"each_class": True}),
+    "chance": ({"code": "could_be_chance", "gap": (0.01, -0.02, 0.04)}, {}),
+    "chance_low_power": (
+        {"code": "could_be_chance", "gap": SMALL_GAP, "power": 0.2}, {"power_odds": 0.31},
+    ),
+    "chance_open": (
+        {"code": "could_be_chance", "gap": SMALL_GAP, "power": 0.96}, POWERS | {"open_to": 0.025},
+    ),
+    "chance_one_row": (
+        {"code": "could_be_chance", "gap": (0.3, -0.2, 0.8), "bins": ([0, 1], [0, 0.7], [0, 1])},
+        {},
+    ),
+    "own_interval_excludes_0": ({"code": "sound", "gap": (0.01, 0.001, 0.02)}, {}),
+    "small": ({"code": "off_but_small", "gap": (0.006, 0.002, 0.01)}, {}),
+    "small_but_a_class": (
+        {"code": "off_but_small", "gap": (0.006, -0.002, 0.014), "statistic": Statistic.CLASSES},
+        {"deviant": CAT},
+    ),
+    "mixed": ({"code": "mixed", "gap": NO_GAP}, {}),
+    "mixed_too_extreme": (
+        {"code": "mixed", "gap": NO_GAP, "reading": "too_extreme", "statistic": Statistic.SLOPE},
+        {},
+    ),
+    "mixed_too_moderate": ({"code": "mixed", "gap": NO_GAP, "reading": "too_moderate"}, {}),
+    "mixed_uneven": ({"code": "mixed", "gap": NO_GAP, "reading": "uneven"}, {}),
+    "mixed_uneven_fine": (
+        {"code": "mixed", "gap": NO_GAP, "reading": "uneven", "statistic": Statistic.FINE}, {},
+    ),
+    "mixed_uneven_with_a_side": (
+        {"code": "mixed", "gap": SIDE, "reading": "uneven", "statistic": Statistic.FINE,
+         "bins": FEW_BINS}, {},
+    ),
+    "mixed_uneven_by_a_class": (
+        {"code": "mixed", "gap": SIDE, "reading": "uneven", "statistic": Statistic.FINE},
+        {"classes": (CAT,)},
+    ),
+    "mixed_by_class": (
+        {"code": "mixed", "reading": "by_class", "statistic": Statistic.CLASSES}, {"deviant": CAT},
+    ),
+    "mixed_by_stated_class": (
+        {"code": "mixed", "reading": "by_class", "statistic": Statistic.CLASSES},
+        {"deviant": STATED},
+    ),
+    "mixed_opposite": (
+        {"code": "mixed", "gap": (-0.009, -0.013, -0.004), "reading": "opposite"}, {"ends": ENDS},
+    ),
+    "costly_bin": ({}, {"costly": 3}),  # 180 rows are off by 10 points, 800 by 4
+    "two_classes_named": ({}, {"classes": (CAT, DOG)}),
+    "five_classes_named": ({}, {"classes": (CAT, *MORE, DOG)}),
+    "rare_errors": ({"bins": ([0, 1000], [0, 0.992], [0, 0.988])}, {}),
+    "event": ({"code": "overestimates", "target": 1}, {}),
+    "event_too_extreme": (
+        {"code": "underestimates", "gap": (-0.04, -0.044, -0.035), "target": 1,
+         "reading": "too_extreme"},
+        {"ends": ENDS, "of": "event"},
+    ),
+}  # fmt: skip
+SUBJECT = Subject("VGG <b>16</b>", "test", "fe3cdd9e00", ("a", "b", "c", "d", "e"))
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_verdicts(snapshot, make_target, make_bins, edition):
+    said = {}
+    for state, (made, changed) in VERDICTS.items():
+        bins = make_bins(*made["bins"]) if "bins" in made else None
+        made = made | {"code": VerdictCode(made.get("code", "over_confident")), "bins": bins}
+        target = make_target(**made)
+        target = replace(target, verdict=replace(target.verdict, **changed))
+        if edition == "plain":
+            said[state] = plain_sentence(target)
+        else:
+            said[state] = {"own": verdict_sentence(target), "beside": other_sentence(target)}
+    assert written(**said) == snapshot
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_reliability(snapshot, make_audit, make_target, edition):
+    sure = [(0.9, i % 100 < 60) for i in range(400)] + [(0.99, i % 100 < 90) for i in range(900)]
+    ranked = SortedOutcomes.of(Outcomes(*(np.array(column) for column in zip(*sure, strict=True))))
+    codes = ("sound", "over_confident", "could_be_chance", "mixed", "over_confident")
+    p_values = (0.5, 0.0001, 0.3, 0.0001, 0.04)  # the last does not survive looking at five
+    labels = tuple(
+        replace(target, name=f"label {i}", verdict=replace(target.verdict, p_value=p))
+        for i, (target, p) in enumerate(
+            zip((make_target(VerdictCode(code), target=0) for code in codes), p_values, strict=True)
+        )
+    )
+    plain = edition == "plain"
+    many = replace(make_audit(labels[0], task="multilabel"), labels=labels)
+    view = (
+        plain_view(make_audit(), make_target(), ranked, split="test")
+        if plain
+        else reliability_view(make_audit(), SUBJECT)
+    )
+    of_labels = labels_view(many, plain=plain)
+    labelled = {name: getattr(of_labels, name) for name in ("sentence", "figure", "shown")}
+    assert written(answers=view, labels=labelled) == snapshot
+
+
+# Gamma dynamics
+
+TIED = {"count": [[10, 10, 0]], "lower": [[0.2, 0.9, 1.0]], "upper": [[0.9, 1.0, 1.0]]}
+EPOCHS = {  # the history of which the last epoch is spoken of
+    "rose_and_fell": grid([[2.3, 1.0, -0.2]], [[0.2, 0.0, 0.0]]),
+    "over_two_epochs": grid([[1.0] * 4, [0.34, 1.0, 1.0, 1.8]], np.zeros((2, 4))),
+    "stayed_and_fell": grid([[1.0, 1.0, 1.0, 0.5, 1.0]], np.zeros((1, 5))),
+    "both_ends_on_one_side": grid([[0.9, 0.9, 0.9, 0.5, 2.0]], np.zeros((1, 5))),
+    "both_fell": grid([[0.4, 0.5, 0.8]], np.zeros((1, 3))),
+    "equal_decimals": grid([[2.0449, 1.0, 0.3417]], np.zeros((1, 3))),
+    "tiny": grid([[2.0, 1.0, 0.0034]], np.zeros((1, 3))),
+    "below_zero": grid([[1.0, -0.2, -0.5, -0.3]], np.zeros((1, 4))),
+    "says_less": grid([[1.0, 1.5]], [[0.0, -0.3]]),
+    "could_be_chance": grid([[1.0, 2.3]], [[0.0, 0.1]], count=[[10, 10]]),
+    "one_answer": grid([[1.0, 2.3]], [[0.0, 0.1]], count=[[10, 1]]),
+    "equal": grid([[-0.2, -0.2]], [[0.1, -0.1]]),
+    "no_answers": grid([[1.0, 1.0]], np.zeros((1, 2)), count=[[0, 0]]),
+    "empty_at_a_tie": grid([[1.1, 0.9, 0.75]], np.zeros((1, 3)), **TIED),
+    "empty_between": grid([[1.1, 1.0, 0.8]], np.zeros((1, 3)), count=[[10, 0, 9]]),
+    "missing_epochs": grid(np.ones((3, 1)), np.zeros((3, 1)), epoch=[1, 2, 9]),
+    "missing_epoch": grid(np.ones((2, 1)), np.zeros((2, 1)), epoch=[1, 3]),
+}
+RULE = gamma_words.HistoryRule(AdaFocalRule(), "from the training settings")
+BINS = {"lower": 0.0, "upper": 1.0, "count": 4.0, "confidence": 0.75, "accuracy": 0.5}
+TRAINED = {"train": 0.625, "train_top": 0.75, "train_own": 0.5}
+
+
+def dynamics(table, name="a run", **other):
+    return gamma.GammaDynamics(
+        name=name, origin="AdaFocal, λ = 1", grid=table, learned=RULE, **other
+    )
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_gammas_of_an_epoch(snapshot, edition):
+    said = {}
+    for state, table in EPOCHS.items():
+        at = table.n_updates - 1
+        if edition == "plain":
+            said[state] = gamma_words.plain_sentence(table, at)
+            continue
+        said[state] = {
+            "sentence": gamma_words.sentence(table, at),
+            "tiles": gamma_words.tiles(table, RULE, at),
+            "adafocal": gamma_words.frozen_words(table, RULE.rule, at),
+            "calfocal": gamma_words.frozen_words(table, CalFocalRule(0.5), at),
+            "missing": gamma_words.missing_words(table),
+        }
+    assert written(**said) == snapshot
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_gamma(snapshot, edition):
+    words = {"technical": gamma.TECHNICAL, "plain": gamma.PLAIN}[edition]
+    one = dynamics(grid([[1.0, -2.3]], [[0.0, 0.2]], count=[[40, 0]], train=[[0.58, 0.6]]))
+    replayed = dynamics(grid([[1.0, -0.1, 2.3], [1.0, -0.2, 2.3]], np.zeros((2, 3))), replayed=True)
+    shown = ["eyebrow", "sentence", "numbers", "heatmap", "diagram", "key", "caveats", "caption"]
+    if edition == "technical":
+        shown += ["update", "panels", "correspondence"]
+    views = {
+        "trained": gamma.gamma_view(one, 0, 1, words),
+        "replayed": gamma.gamma_view(replayed, 1, 0, words),
+    }
+    said = {key: {name: getattr(view, name) for name in shown} for key, view in views.items()}
+    if edition == "technical":
+        other = dynamics(grid([[1.5, -0.4]], [[0.2, 0.2]]), name="other")
+        fewer = dynamics(grid([[1.0]], [[0.0]]), name="fewer")
+        late = dynamics(grid([[1.0, 2.0]], np.zeros((1, 2)), epoch=[7]), name="late")
+        said["beside"] = [gamma.difference(one, two, 0) for two in (one, other, late)]
+        said["other bins"] = gamma.bin_mismatch(one, fewer)
+    assert written(**said) == snapshot
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_bins_of_a_training(snapshot, own):
+    edges = {"own_lower": 0.25, "own_upper": 0.75}
+    said = {}
+    for state, parts in {
+        "all": BINS | TRAINED | edges, "before edges were kept": BINS | TRAINED,
+        "the true class alone": BINS | {"train": 0.625}, "no training rows": BINS,
+    }.items():  # fmt: skip
+        values = {f"val_bins.{b}.{name}": parts[name] for b in range(15) for name in parts}
+        epoch = np.zeros(len(values), np.int64)
+        history = History(epoch, tuple(values), np.array([*values.values()]))
+        said[state] = gamma.training_bins_cards(history, own=own)
+    assert written(**said) == snapshot
+
+
+# Out of distribution
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_ood(snapshot, edition):
+    plain = edition == "plain"
+    keys = ("auroc", "fpr95", "aupr_out", "aupr_in", "fpr95_in", "detection_error")
+    numbers = {
+        key: Score(metric=key, value=0.9, low=0.85, high=0.95, level=0.95, n=150) for key in keys
+    }
+    shown = ood.ShownCurve("SVHN", MARK, replace(HAND.judged, numbers=numbers))
+    fog, intact = (
+        ShiftEffect(100, right, says, 0.1, 0.6, low=0.502, high=0.691)
+        for right, says in ((0.60, 0.82), (0.68, 0.724))
+    )
+
+    def view(name, curve=shown, **other):
+        drawn = (NAMED, ood_words.set_name(name), curve, [curve], 0.05, "scores as read")
+        return ood.ood_view(*drawn, plain=plain, **other)
+
+    energy = Separation.of(np.array([1.0, 2.0]), np.array([0.5, 3.0]))
+    energy = ScoreSeparation(score="energy", temperature=1.0, separation=energy, numbers=numbers)
+    shifted = view("corrupted-fog-5", effects=(fog, intact))
+    street = view("svhn")
+    parts = ("sentence", "figures", "counts", "caption")
+    said = {
+        "streets": {name: getattr(street, name) for name in parts} if plain else street,
+        "energy": view("svhn", ood.ShownCurve("SVHN", MARK, energy)).sentence,
+        "fog": {"sentence": shifted.sentence, "caption": shifted.caption},
+    }
+    if plain:
+        said["pictures"] = ood_words.plain_view(
+            ood_words.set_name("svhn"), shown.judged, street.tally
+        )
+    else:
+        sure = ConfidentRows(
+            np.array([4, 1]), np.array([0.1, 0.2]), np.array([0.99, np.nan]), ("cat", "")
+        )
+        said["maps"] = ood_tables.shift_view(NAMED, "corrupted", shifts(), "entropy")
+        said["most confident"] = ood_tables.certain_table(sure, (), "entropy")
+    assert written(**said) == snapshot
+
+
+# Train
+
+JOB = Job("a1", "train", "AdaFocal on digits", "g", "d" * 8, created=0.0)
+HALF = Progress(
+    epoch=5, n_epochs=10, batch=2, n_batches=4, images_per_second=999.6, memory=3 * 2**29,
+    seconds=9.0, left=42.0,
+)  # fmt: skip
+VALUES = {"val_error": 0.021, "val_ece": 0.034, "images_per_second": 500.0}
+COURSE, NONE = training.JobProgress(5, 10, VALUES), training.JobProgress(0, 10, {})
+JOBS = {  # a job, how far it is, whether the queue is paused
+    "running": (JobState.RUNNING, {}, COURSE, HALF, False),
+    "stopping": (JobState.RUNNING, {"asked": "cancel"}, COURSE, HALF, False),
+    "starting": (JobState.STARTING, {"ended": None}, NONE, None, False),
+    "waiting": (JobState.QUEUED, {}, COURSE, None, False),
+    "waiting, paused": (JobState.QUEUED, {}, COURSE, None, True),
+    "waiting, paused, stopping": (JobState.QUEUED, {"asked": "cancel"}, COURSE, None, True),
+    "stopped": (JobState.CANCELLED, {}, COURSE, None, False),
+    "lost": (JobState.LOST, {}, COURSE, None, False),
+    "failed at once": (JobState.FAILED, {}, NONE, None, False),
+    "done": (JobState.SUCCEEDED, {}, COURSE, None, False),
+}
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_train(snapshot, edition):
+    words = {"technical": training.TECHNICAL, "plain": training.PLAIN}[edition]
+    said = {}
+    for state, (code, changes, course, progress, paused) in JOBS.items():
+        job = replace(JOB, state=code, started=10.0, **({"ended": 62.0} | changes))
+        running = replace(job, started=1.0, ended=None) if code is JobState.RUNNING else job
+        place = "waiting, next in line"
+        said[state] = {
+            "sentence": training.sentence(job, course, place, words, paused=paused),
+            "tiles": [t for t in words.tiles(running, progress, course) if t.label != "Running"],
+        }
+    stages = (HALF, replace(HALF, epoch=10, left=None), replace(HALF, epoch=0, stage="Preparing"))
+    said["progress"] = [training.progress_words(stage, words) for stage in stages]
+    if edition == "technical":
+        gpu = Device(slot="cuda:0", name="H100", free=60 * 2**30, total=80 * 2**30)
+        cpu = Device(slot="cpu", name="CPU")
+        said["devices"] = [training.device_words(gpu), training.device_words(cpu, "“x”")]
+    assert written(**said) == snapshot
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_curves(snapshot, edition):
+    def run(name, **columns):
+        rows = [(e, key, values[e]) for key, values in columns.items() for e in range(len(values))]
+        epoch, metric, value = zip(*rows, strict=True)
+        return curves.TrainedRun(name, name, History(np.array(epoch), metric, np.array(value)), 3)
+
+    one = run("one", val_error=[0.4, 0.1, 0.2], val_ece=[0.4, 0.1, 0.2], val_nll=[3.0, 2.0, 1.0])
+    two = run("two", val_ece=[0.5, 0.3])
+    if edition == "plain":
+        assert written(alone=curves.cards(curves.PLAIN, [one])) == snapshot
+        return
+    best = [curves.best_epoch(one, key) for key in ("val_ece", "val_nll", "val_loss")]
+    cards = {
+        "alone": curves.cards(curves.PANELS, [one]),
+        "beside another": curves.cards(curves.PANELS, [one, two]),
+    }
+    assert written(**cards, best=best) == snapshot
+
+
+# Evaluate
+
+FITS = {
+    "model": "resnet50_cifar", "n_outputs": 10, "matched": 120, "total": 120,
+    "renamed": "the prefix “module.” was removed", "likely_outputs": 10,
+    "left": [], "missing": [], "unexpected": [], "mismatched": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_evaluate(snapshot, edition):
+    words = {"technical": evaluation.TECHNICAL, "plain": evaluation.PLAIN}[edition]
+    parts = (("test", "test", (1000, 950)), ("corrupted-fog-3", "shifted", (100, 62, 0.8)))
+    parts += (("corrupted-snow-3", "shifted", (100, 58)),)
+    ends = ((0.935, 0.962), (0.52, 0.71), (0.48, 0.67))
+    test, fog, snow = (
+        replace(
+            part,
+            score=replace(part.score, low=low, high=high),
+            ece=replace(part.ece, low=low, high=high),
+        )
+        for (name, role, n), (low, high) in zip(parts, ends, strict=True)
+        for part in [evaluation.line(name, role, predictions(*n))]
+    )
+    judged = evaluation.judged(CONFIG, (test, fog, snow), words)
+    job = Job("a1", "evaluate", "mine", "g", "d" * 8, created=0.0, state=JobState.RUNNING)
+    fit = codec.read(Match, FITS)
+    names = [f"fc.{i}" for i in range(12)]
+    changes = {"matched": 108, "missing": names, "renamed": "", "likely_outputs": 100}
+    changes |= {"model": "timm:resnet18", "unexpected": ["head.weight"]}
+    misfit = codec.read(Match, FITS | changes)
+    fits = evaluation.plain_fit_words if edition == "plain" else evaluation.fit_words
+    said = {
+        "judged": {"against": judged.against, "worst": judged.worst, "papers": judged.papers},
+        "done": evaluation.sentence(job, "", judged, words, paused=False),
+        "running": evaluation.sentence(job, "", None, words, paused=False),
+        "sets": evaluation.table((test, fog, snow), words),
+        "fit": [fits(fit), fits(misfit)],
+    }
+    if edition == "technical":
+        tensors = tuple(
+            TensorInfo(f"t{i}", shape, "F32") for i, shape in enumerate(((64, 3, 3, 3), (10,)))
+        )
+        ema = WeightGroup("state_dict_ema", True, tensors, "group-0.safetensors")
+        lone = WeightGroup("", False, tensors[:1], "group-1.safetensors")
+        hints = {"arch": "resnet18", "epoch": 3}
+        file = WeightsFile(
+            name="a.pt", digest="d" * 32, format="torch", groups=(ema, lone), hints=hints
+        )
+        said["misfit"] = {**evaluation.lists(misfit), "shown": evaluation.shown(misfit.missing)}
+        said["groups"] = [
+            text
+            for group in (ema, lone)
+            for text in (evaluation.group_label(group), evaluation.group_words(group))
+        ]
+        said["file"] = [evaluation.file_words(file), evaluation.hints(file)]
+        limited = replace(CONFIG, limit=50, sets=(OutsideSet("svhn"),))
+        said["captions"] = [
+            evaluation.caption(config, (test, fog), "c" * 32) for config in (CONFIG, limited)
+        ]
+    assert written(**said) == snapshot
+
+
+# Runs
+
+SUMMARY = {
+    "accuracy": 0.9359, "ece": {"value": 0.0397, "low": 0.0356, "high": 0.0441},
+    "floor_q95": 0.0046, "gap": {"gap": 0.0398, "low": 0.035, "high": 0.044},
+    "verdict": "over_confident",
+}  # fmt: skip
+ROW = RunRow(
+    id="abc", name="=HYPERLINK(1)", kind="upload", owner="local",
+    created="2026-11-20T18:52:00+00:00", task="multiclass", n=10_000, n_classes=10, split="test",
+    splits=("test",), tags=("CIFAR-10",), metrics=SUMMARY,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_runs(snapshot, make_target, edition):
+    words = {"technical": runs.TECHNICAL, "plain": runs.PLAIN}[edition]
+    gaps = {"under_confident": -0.153, "mixed": 0.001, "sound": 0.001, "could_be_chance": 0.02}
+    rows = [ROW, replace(ROW, task="multilabel", n_classes=14), replace(ROW, metrics=None)]
+    rows += [
+        replace(ROW, metrics=SUMMARY | {"verdict": code, "gap": {**SUMMARY["gap"], "gap": gap}})
+        for code, gap in {**gaps, "underestimates": -0.02}.items()
+    ]
+    rows.append(replace(ROW, task="", n=0, n_classes=0, split="", splits=(), metrics=None))
+    table = runs.run_table(rows, words=words)
+    columns = {name: getattr(table, name) for name in ("task", "interval", "direction", "tones")}
+    targets = [
+        make_target(VerdictCode(code), target=0) for code in ("sound", "over_confident", "mixed")
+    ]
+    labels = [
+        replace(target, verdict=replace(target.verdict, p_value=p))
+        for target, p in zip(targets, (0.5, 0.0001, 0.0001), strict=True)
+    ]
+    alone = [
+        runs.verdict(row.metrics, task, words, alone=True)
+        for row, task in ((ROW, "multiclass"), (ROW, "multilabel"), (rows[5], "binary"))
+    ]
+    alone.append(runs.verdict(rows[-2].metrics, "binary", words, alone=True))
+    alone.append(runs.verdict(SUMMARY, "multilabel", words, alone=True, labels=labels))
+    pages = ((ROW, 250, 250, 2000), (ROW, 3, 1750, 1753), (ROW, 250, 0, 250), (ROW, 1, 0, 1))
+    captions = [
+        runs.run_table([row] * n, first=first, total=total, words=words).caption
+        for row, n, first, total in pages
+    ]
+    assert written(columns=columns, alone=alone, captions=captions) == snapshot
+
+
+# Published
+
+STORY = paper_lines.Filters(
+    data="cifar10", network="resnet50", metric="ece_ew", paper="mukhoti2020iclr"
+)
+
+
+def score(value, low, high):
+    return Score("ece", value, low, high, 0.95, 10_000)
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_published(snapshot, edition):
+    words = {"technical": paper_lines.TECHNICAL, "plain": paper_lines.PLAIN}[edition]
+    after = {"ts": FittedScore(score=score(0.014, 0.0, 0.0206), temperature=1.21)}
+    numbers = OwnNumbers(before=score(0.0443, 0.0296, 0.0527), after=after)
+    small = {"data": "folder", "model": "small_cnn", "loss": {"name": "ce"}, "n_train": 10_000}
+    alike = {"data": "cifar10", "model": "resnet50_cifar"}
+    facts = {
+        "Mine": paper_lines.RunFacts.of(small, "CIFAR-10 (JPEG)", 10_000),
+        "Unknown": paper_lines.RunFacts(n=5),
+        "Alike": paper_lines.RunFacts.of(alike, "", 10_000),
+    }
+    own = [
+        paper_lines.OwnRun(
+            id=name, name=name, mark=RunMark(name[0], k, "solid"), facts=fact, numbers=numbers
+        )
+        for k, (name, fact) in enumerate(facts.items())
+    ]
+    summary = {"accuracy": 0.95, "ece": {"value": 0.03, "low": 0.02, "high": 0.04}}
+    place = ("cifar10", "resnet50", "flsd_53", "mukhoti2020iclr")
+    trained = {place: paper_lines.TrainedRun(id="a1", name="Trained", summary=summary)}
+    doubted = paper_lines.Filters(
+        data="cifar10", network="densenet121", metric="smece", paper="fcl2024"
+    )
+    view = published_view(STORY, words, own, trained)
+    said = {
+        "story": {name: getattr(view, name) for name in ("sentence", "remark", "figure", "table")},
+        "own runs": [text for _, text in view.beside],
+    }
+    if edition == "technical":
+        said["doubted"] = published_view(doubted, words, (), {}).sentence
+        few = {"data": "20newsgroups", "model": "text_mean", "n_train": 5000}
+        of_texts = paper_lines.RunFacts.of(few, "20newsgroups", 3000)
+        said["texts"] = of_texts.differences("20newsgroups", "gp_cnn")
+        tables = (("komisarenko2024", "1"), ("adafocal2022", "3"), ("adafocal2022", "5"))
+        said["fitted"] = [fitted_as(published(paper=p, table=t)) for p, t in tables]
+    assert written(**said) == snapshot
+
+
+# Compare
+
+
+def apart(metric, value, low, high):
+    return Difference(metric=metric, value=value, low=low, high=high, level=0.975, n=1000)
+
+
+TIE, WORSE = apart("ece", 0.01, -0.01, 0.03), apart("ece", 0.03, 0.02, 0.053)
+LEADERS = {  # the metric, who leads, and the others minus it, the closest first
+    "two": ("ece", 1, {0: apart("ece", 0.041, 0.036, 0.046)}, 2),
+    "two, by accuracy": ("accuracy", 1, {0: apart("accuracy", -0.02, -0.03, -0.01)}, 2),
+    "two, by NLL": ("nll", 1, {0: apart("nll", 0.333, 0.307, 0.363)}, 2),
+    # a bound that would round to zero is printed with two decimals
+    "two tied": ("ece", 0, {1: apart("ece", 0.003, -0.0002, 0.0136)}, 2),
+    "three, two tied": ("ece", 0, {1: TIE, 2: WORSE}, 3),
+    "three tied": ("ece", 2, {1: TIE, 0: TIE}, 3),
+    "three apart": ("ece", 2, {1: WORSE, 0: apart("ece", 0.05, 0.04, 0.06)}, 3),
+    "seven, one without": ("ece", 0, dict.fromkeys(range(1, 6), WORSE), 7),
+}
+
+
+def test_compare(snapshot):
+    names = ("plain", "sharp", "soft", "r3", "r4", "r5", "r6")
+    said = {}
+    for state, (metric, leader, others, n) in LEADERS.items():
+        found = Comparison("", 0, 0.975, ({},) * 3, {metric: Leader(leader, others)})
+        said[state] = compared_sentence(names[:n], found, metric)
+    missing = Difference("nll", None, None, None, 0.95, 10, {}, "NLL_INFINITE: 2 rows")
+    infinite = Comparison("", 0, 0.95, ({}, {"nll": missing}, {}))
+    said["no number"] = compared_sentence(names[:3], infinite, "nll")
+    said["no scores"] = compared_sentence(names[:3], Comparison("", 0, 0.975, ({},) * 3, {}), "nll")
+    said["other rows"] = compared_sentence(
+        names[:3], Comparison("because", 0, 0.975, ({},) * 3, {}), "ece"
+    )
+    assert written(**said) == snapshot
