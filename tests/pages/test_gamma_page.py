@@ -24,7 +24,7 @@ from tests.core.library.builders import (
     keep_trained,
     small_bins,
 )
-from tests.pages.seen import PATIENCE_S, bodies, html, opened
+from tests.pages.seen import PATIENCE_S, bodies, fine, html, opened
 
 SAMPLE = "digits-adafocal"
 
@@ -36,14 +36,12 @@ def library(home):
 
 def test_without_a_run_the_sample_is_open_and_another_is_one_choice_away(library):
     test = opened("gamma")
-    assert not test.exception
     told = html(test)
     assert re.search("Over 30 epochs gamma rose to .* for unsure answers and fell to .* sure", told)
     assert test.selectbox(key="widget.source").value == "cifar10-adafocal"
     assert "run" not in test.query_params  # nobody chose it
     for other, epochs in ((SAMPLE, 40), ("cifar10-adafocal", 30)):
         test.selectbox(key="widget.source").set_value(other).run()
-        assert not test.exception
         assert f"Over {epochs} epochs gamma" in html(test)
         assert test.query_params["run"] in (other, [other])
 
@@ -52,7 +50,6 @@ def test_the_numbers_are_those_of_the_run(library):
     bins = library.bins(SAMPLE)
     gamma = bins.gamma.reshape(40, 15)[11]
     test = opened("gamma", run=SAMPLE, epoch="12")
-    assert not test.exception
     text = html(test)
     assert "Over 12 epochs gamma " in text
     assert f"In bin {gamma.argmax() + 1} " in text
@@ -63,7 +60,6 @@ def test_the_numbers_are_those_of_the_run(library):
 def test_a_bin_is_chosen_and_its_update_written_out(library):
     test = opened("gamma", run=SAMPLE, epoch="2")
     test.selectbox(key="widget.bin").set_value(14).run()
-    assert not test.exception
     assert "The update here, bin 15" in html(test)
     before, after = library.bins(SAMPLE).gamma.reshape(40, 15)[:2, 14]
     said = next(body for body in bodies(test) if "c-update" in body)
@@ -73,36 +69,24 @@ def test_a_bin_is_chosen_and_its_update_written_out(library):
 
 @pytest.mark.parametrize(
     ("epoch", "place"),
-    [("0", "99"), ("-1", "0"), ("1e9", "x"), ("<script>", "²"), ("9" * 99, "16")],
+    [("-1", "99"), ("<script>", "²"), ("9" * 99, "x")],
 )
 def test_an_odd_link_shows_the_newest_epoch(library, epoch, place):
-    test = opened("gamma", run=SAMPLE, epoch=epoch, bin=place)
-    assert not test.exception
-    assert not test.error
+    test = fine(opened("gamma", run=SAMPLE, epoch=epoch, bin=place))
     assert "Over 40 epochs" in html(test)
 
 
 def test_a_history_from_elsewhere_is_shown_and_says_what_is_not_known(library):
     kept = keep_history(library, "gammas *of* <b>another", small_bins(), RunSource("g.csv", "1"))
-    test = opened("gamma", run=kept, epoch="2")
-    assert not test.exception
-    assert not test.error
+    test = fine(opened("gamma", run=kept, epoch="2"))
     text = html(test)
     assert "gammas *of* &lt;b&gt;another" in text
     assert "The rule is not known" in text
     assert np.isfinite(library.bins(kept).gamma).all()
 
 
-def test_plain_words_have_no_terms(library):
-    text = html(opened("gamma", run=SAMPLE, plain="true"))
-    assert "In round 40 of training" in text
-    for term in ("γ", "λ", "gamma", "Gamma ", "epoch", "bin "):
-        assert term not in text
-
-
 def test_a_run_without_gammas_says_so_and_offers_those_with(library):
     test = opened("gamma", run="digits-ce")
-    assert not test.exception
     assert "“Digits, Cross-entropy” has no gammas by bin" in html(test)
     test.button(key="gamma.open.cifar10-adafocal").click().run()
     assert "Over 30 epochs gamma" in html(test)
@@ -110,15 +94,12 @@ def test_a_run_without_gammas_says_so_and_offers_those_with(library):
 
 def test_an_unknown_run_is_refused_in_words(library):
     test = opened("gamma", run="nosuchrun")
-    assert not test.exception
     assert "There is no run “nosuchrun”" in test.error[0].value.replace("&#45;", "-")
     assert any(button.key == f"gamma.open.{SAMPLE}" for button in test.button)
 
 
 def test_a_replay_under_the_same_rule_asks_for_the_same_gammas(library):
-    test = opened("gamma", run=SAMPLE, against="replay")
-    assert not test.exception
-    assert not test.error
+    test = fine(opened("gamma", run=SAMPLE, against="replay"))
     text = html(test)
     assert "Nothing was trained with it" in text
     assert "the same γ in every bin; the gaps are the same" in text
@@ -127,10 +108,8 @@ def test_a_replay_under_the_same_rule_asks_for_the_same_gammas(library):
 def test_a_replay_with_another_lambda_differs_and_can_be_looked_at(library):
     test = opened("gamma", run=SAMPLE, against="replay")
     test.number_input(key="lambda").set_value(3.0).run()
-    assert not test.exception
     assert "(replay, AdaFocal, λ = 3): γ from" in html(test)
     test.segmented_control(key="widget.look").set_value("replay").run()
-    assert not test.exception
     text = html(test)
     assert "Replay: not what it was trained with" in text
     rows = library.load(SAMPLE, "val")
@@ -146,20 +125,17 @@ def test_a_replay_with_another_lambda_differs_and_can_be_looked_at(library):
 
 def test_another_number_of_bins_is_not_drawn_over(library):
     test = opened("gamma", run=SAMPLE, against="replay", n_bins="10")
-    assert not test.exception
     assert "has 10 bins, this history 15" in html(test)
 
 
 def test_another_run_is_laid_over_the_panels(library):
     test = opened("gamma", run=SAMPLE, against="cifar10-adafocal", epoch="30")
-    assert not test.exception
     assert "CIFAR-10 (JPEG), AdaFocal (AdaFocal, λ = 1): γ from" in html(test)
 
 
 def test_a_replay_that_cannot_be_made_is_refused_once(library):
     kept = keep_with_logits(library, np.full((3, 90, 3), np.nan))
     test = opened("gamma", run=kept, look="replay")
-    assert not test.exception
     assert "NONFINITE" in test.error[0].value
 
 
@@ -171,9 +147,7 @@ def keep_with_logits(library, logits):
 
 def test_a_run_of_another_loss_is_replayed(library):
     logits = np.random.default_rng(1).normal(size=(3, 90, 3)) * 2
-    test = opened("gamma", run=keep_with_logits(library, logits))
-    assert not test.exception
-    assert not test.error
+    test = fine(opened("gamma", run=keep_with_logits(library, logits)))
     text = html(test)
     assert "Over 3 epochs gamma would have" in text
     assert "Replay: not what it was trained with" in text
@@ -219,7 +193,6 @@ def test_a_job_never_becomes_the_run_of_other_pages(library, running):
     assert "run" not in test.query_params
     test.query_params.clear()
     test.switch_page("pages/reliability.py").run()
-    assert not test.exception
     assert not test.error
     test.query_params.clear()
     test.switch_page("pages/gamma.py").run()
@@ -271,7 +244,6 @@ def running(library):
 def test_a_training_under_way_is_followed_and_stays_where_it_was_scrubbed_to(library, running):
     folder, job = running
     test = opened("gamma", run=job)
-    assert not test.exception
     assert "No epoch has finished yet" in html(test)
     write_epochs(folder, 0, 3)
     test.run()
@@ -315,13 +287,11 @@ def write_epochs(folder, first: int, last: int) -> None:
 def test_a_long_replay_is_made_in_a_process_of_its_own(library, monkeypatch):
     monkeypatch.setattr("pages.ui.gamma.state.HEAVY_CELLS", 0)
     test = opened("gamma", run=SAMPLE, look="replay", **{"lambda": "2.75"})
-    assert not test.exception
     assert "The replay is still being computed" in html(test)
     until = time.monotonic() + PATIENCE_S
     while "Over 40 epochs" not in html(test) and time.monotonic() < until:
         time.sleep(0.2)
         test.run()
-    assert not test.exception
     assert not test.error
     assert "replay, AdaFocal, λ = 2.75" in html(test)
 
@@ -331,12 +301,10 @@ def test_a_long_replay_is_stopped_and_goes_on(library, monkeypatch):
     monkeypatch.setattr("pages.ui.gamma.state.HEAVY_CELLS", 0)
     test = opened("gamma", run=SAMPLE, look="replay", **{"lambda": "2.25"})
     test.button(key="fitting.stop").click().run()
-    assert not test.exception
     test.run()
     stopped = "Stopped: Replaying the rule"
     assert any(stopped in element.value for element in test.markdown)
     test.button(key="fitting.resume").click().run()
-    assert not test.exception
     assert not any(stopped in element.value for element in test.markdown)
 
 
@@ -346,7 +314,6 @@ def test_a_kept_correction_opens_the_gammas_of_the_run_it_corrects(library):
     source = RunSource("scores.npz", "0" * 32, origin)
     child = library.keep("mended", {"test": rows}, source=source, summary={})
     test = opened("gamma", run=child.id)
-    assert not test.exception
     assert "has no gammas" not in html(test)
     assert "CIFAR-10 (JPEG), AdaFocal" in html(test)
     tab = opened("reliability", run="cifar10-adafocal")

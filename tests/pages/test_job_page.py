@@ -42,7 +42,6 @@ def keep(home):
 
 def test_a_job_that_is_not_there_is_said(kind):
     test = opened(kind, job="nosuchjob")
-    assert not test.exception
     assert f"This {NOUNS[kind]} was not found." in said(test)
     assert f"All {NOUNS[kind]}s" in links(test)
 
@@ -93,7 +92,6 @@ def test_changed_files_of_cifar_are_used_by_one_click(kind, keep, home):
     keep(kind, "hurt", JobState.FAILED, failure=failure)
     (home / "jobs" / "hurt" / WEIGHTS).write_bytes(b"weights of an evaluation")
     test = opened(kind, job="hurt")
-    assert not test.exception
     next(one for one in test.button if one.label == "Use the changed files").click().run()
     jobs = open_jobs()
     new = next(job for job in jobs.list() if job.id != "hurt")

@@ -129,7 +129,6 @@ def test_tags_of_several_runs_are_added_and_those_of_one_are_set(home, monkeypat
         test = opened()
         next(f for f in test.text_input if f.label.startswith("Tags, sep")).set_value(text)
         next(b for b in test.button if b.label == button).click().run()
-        assert not test.exception
 
     tag("Add tags", "new, knee")
     assert [set(library.get(run).tags) for run in ids] == [

@@ -102,15 +102,6 @@ def test_nothing_fits_and_the_way_back(page):
     assert not set(test.query_params) & {"paper", "moment", "loss"}
 
 
-def test_plain_words(page):
-    test = fine(page(plain="true"))
-    assert "on average it is off by 4.35 points" in html(test)
-    assert list(test.selectbox(key="widget.measure").options)[:2] == [
-        "Off by, on average",
-        "Off by, in groups of equal size",
-    ]
-
-
 def test_hyperparameters_follow_the_filters(page):
     test = fine(page(paper="all", loss="focal_3"))
     (fold,) = [fold for fold in test.expander if fold.label.startswith("Hyper-parameters")]

@@ -6,7 +6,7 @@ import pytest
 
 from core.metrics import METRICS
 from pages.ui.theory import PARTS
-from tests.pages.seen import html, opened
+from tests.pages.seen import fine, html, opened
 
 
 @pytest.fixture
@@ -29,9 +29,7 @@ FIGURES = [part for part in PARTS if part != "words"]
     "part", ["map", *(pytest.param(p, marks=pytest.mark.slow) for p in FIGURES if p != "map")]
 )
 def test_every_part_draws_its_figures_with_their_source(page, part):
-    test = page(part=part)
-    assert not test.exception
-    assert not test.error
+    test = fine(page(part=part))
     text = html(test)
     assert SAID[part] in text
     papers = ("Komisarenko 2024", "Mukhoti 2020", "Ghosh 2022", "FCL 2024")
@@ -41,7 +39,6 @@ def test_every_part_draws_its_figures_with_their_source(page, part):
 @pytest.mark.parametrize("link", [{"part": "words"}, {"plain": "true"}])
 def test_the_glossary_says_what_words_and_metrics_mean(page, link):
     test = page(**link)
-    assert not test.exception
     (text,) = [box.value for box in test.markdown if "## Calibration" in box.value]
     assert "| noise floor | the calibration error that a perfectly" in text
     assert all(f"| {metric.label} | {metric.plain} |" in text for metric in METRICS.values())
@@ -52,7 +49,6 @@ def test_the_glossary_says_what_words_and_metrics_mean(page, link):
 
 def test_a_link_restores_gamma_example_and_part(page):
     test = page(knob="4", share="0.9", part="gradient", p0="0.25")
-    assert not test.exception
     text = html(test)
     assert "With γ at 4" in text
     assert "the truth is 90.0\u202f%" in text
@@ -61,11 +57,9 @@ def test_a_link_restores_gamma_example_and_part(page):
     assert SAID["gradient"] in text
 
 
-@pytest.mark.parametrize("knob", ["0", "-3", "1e9", "nan", "x", "%3Cscript%3E"])
+@pytest.mark.parametrize("knob", ["-3", "nan", "%3Cscript%3E"])
 def test_a_link_out_of_range_shows_the_page_all_the_same(page, knob):
-    test = page(knob=knob, part="nosuch", also="99")
-    assert not test.exception
-    assert not test.error
+    test = fine(page(knob=knob, part="nosuch", also="99"))
     assert "With γ at" in html(test)
 
 
