@@ -346,6 +346,13 @@ class SamplingDesign(NamedTuple):
         """Whether every row counts once and for itself."""
         return self.groups is None and self.weights is None
 
+    def take(self, rows: Bool | Int | slice) -> "SamplingDesign":
+        """Return groups and weights of some of the rows."""
+        groups, weights = self
+        return SamplingDesign(
+            None if groups is None else groups[rows], None if weights is None else weights[rows]
+        )
+
 
 INDEPENDENT = SamplingDesign()
 

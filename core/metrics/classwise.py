@@ -17,10 +17,11 @@ import numpy as np
 from core.arrays import CHUNK_BYTES, PASS_BYTES, Counts, Float, Int, row_chunks, wide_enough
 from core.defaults import FALSE_ALARMS, N_BINS
 from core.metrics.binning import BinSums, bin_index, equal_width_edges
-from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.intervals import binomial_test
 from core.metrics.records import ClassCell, CostlyClass, Part
+from core.metrics.resampling import binomial
 from core.metrics.top_label import weighted_gap
+from core.metrics.units import design_effect
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 
 BLOCK_CELLS = 2**24  # of redrawn hits held at a time
@@ -343,8 +344,6 @@ class ClassSums:
         and variance (Ehm 1991), cell by cell. That cells of a partition share their rows, or two
         partitions their cause, makes the largest of all of them smaller, not larger (Royen 2014).
         """
-        from core.metrics.intervals import binomial
-
         rng = np.random.default_rng([seed, 5])
         mean, squares, _ = self._rarer()
         # Cells of a partition by what they expect, so that renamed classes have the same draws
@@ -429,9 +428,7 @@ def answer_sums(predictions: Predictions, *, ties: bool = False) -> ClassSums:
     if not extents.independent:
         for answer in np.unique(rows.predicted).tolist():
             own = rows.predicted == answer
-            effect[answer] = design_effect(
-                confidence[own] - rows.correct[own], of_rows(extents, own)
-            )
+            effect[answer] = design_effect(confidence[own] - rows.correct[own], extents.take(own))
     return ClassSums(
         parts=((Part.ANSWERS, k),),
         trials=trials,
@@ -463,7 +460,7 @@ class AnswersOfRows:
         sure = self.outcomes.confidence
         rows = np.flatnonzero((sure >= low) & (sure <= high))
         sure, right = sure[rows], self.outcomes.correct[rows]
-        extents = of_rows(self.outcomes.extents, rows)
+        extents = self.outcomes.extents.take(rows)
         weights = np.ones(rows.size) if extents.weights is None else extents.weights
         gaps = np.bincount(self.answered[rows], weights * (sure - right), len(self.names))
         total, looks = gaps.sum(), np.unique(self.answered[rows]).size
@@ -480,7 +477,7 @@ class AnswersOfRows:
                     weights[part] @ sure[part] / weights[part].sum(),
                     weights[part] @ right[part] / weights[part].sum(),
                     weights[part].sum()
-                    / design_effect(sure[part] - right[part], of_rows(extents, part)),
+                    / design_effect(sure[part] - right[part], extents.take(part)),
                 )
                 for part in (own, ~own)
             ]
@@ -549,7 +546,7 @@ def _wrong_sums(predictions: Predictions, wrong: np.ndarray) -> list[tuple[Part,
     if not extents.independent:  # that of what is stated of the true class
         surprise = np.minimum(-rows.log_p_true[wrong], -np.log(TINY))
         within = np.isin(np.arange(predictions.n), wrong)
-        effect = design_effect(surprise, of_rows(extents, within))
+        effect = design_effect(surprise, extents.take(within))
     listed = [(Part.STATED, by_level)]
     if finest == LEVELS:  # rounding may leave nothing of a class that is rarely likely
         listed.append((Part.OTHERS, by_class))

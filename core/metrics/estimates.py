@@ -19,42 +19,35 @@ from core.metrics.binning import equal_mass_cuts, equal_width_cuts
 from core.metrics.classwise import AnswersOfRows, ClassCells, ClassSums, class_bins, redrawn_ece
 from core.metrics.clinical.curve import ERRORS, SMOOTHERS, ClaimCells, cell_errors, curve_errors
 from core.metrics.clinical.fit import brier_skill, recalibrated, spiegelhalter_z
-from core.metrics.design_effect import degrees_of_freedom, design_effect, of_rows
-from core.metrics.grouped import (
-    GroupCells,
-    effective_mean,
-    effective_rarer,
-    effective_rows,
-    groups_of,
-    mean_draws,
-    row_signs,
-    sum_variance,
-    weights_of,
-)
 from core.metrics.intervals import (
-    RANK_CELLS,
-    Resamples,
     basic,
-    draw,
     logit_interval,
     mean_interval,
     newcombe,
     percentile,
     precision_interval,
     student,
-    units,
     wilson,
 )
 from core.metrics.null_test import Null
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import area, auprc, aurc, auroc, auroc_error
 from core.metrics.records import FLOOR_LEVELS, BinTable, Floor, Gap, GroupSummary, Score, Setting
-from core.metrics.resampled import resampled_counts
+from core.metrics.resampling import Resamples, bootstrap
 from core.metrics.smooth import pgap, pgap_draws, smce, smce_draws, smece, smece_draws, to_nodes
+from core.metrics.units import (
+    RowUnits,
+    degrees_of_freedom,
+    resampled_by,
+    resampled_counts,
+    row_signs,
+    units,
+)
 from core.predictions import Predictions, SamplingDesign
 
 BASIC = "basic bootstrap, lowered by the noise floor"
 BASIC_GAP = f"{BASIC}, reaching the signed gap's interval"
+RANK_CELLS = 200  # in which rows are resampled for the area under risk and coverage
 FEWEST = 5  # rows of either outcome that each bin should lead to expect, by simulation
 ROWS_DRAWN = 2_000_000  # by all resamples of the classwise ECE; more rows, fewer resamples
 FEW_ERRORS = "percentile bootstrap, upper end at least the gamma bound of weighted errors"
@@ -109,15 +102,8 @@ class PreparedTarget:
             "interval": interval,
             "resamples": self.n_resamples,
             "seed": self.seed,
-            **resampled_by(self.ranked),
+            **resampled_by(self.ranked.extents),
         }
-
-
-def resampled_by(ranked: SortedOutcomes) -> dict[str, Setting]:
-    """Return what is drawn as one, for settings; nothing where every row counts for itself."""
-    if ranked.independent:
-        return {}
-    return {"resampled_by": "row" if ranked.groups is None else "group"}
 
 
 BINNED = {key: metric.binned for key, metric in METRICS.items() if metric.binned is not None}
@@ -280,7 +266,7 @@ def classwise(
     rng = np.random.default_rng([prepared.seed, STREAM_CLASSWISE])
     if extents.groups is None:
         chance = redrawn_ece(predictions, classes.bins, rounds, rng)
-    else:  # as in `GroupResamples`, but not centred
+    else:  # as in `Resamples`, but not centred
         chance = np.concatenate([cells.ece(s[None]) for s in row_signs(n, extents, rounds, rng)])
     value = float(np.sort(classes.ece).mean())
     settings: dict[str, Setting] = {
@@ -307,8 +293,8 @@ def proportion(
         return Score.undefined(metric, level, 0, "no row is that confident", settings)
     weights = None if ranked.weights is None else ranked.weights[rows]
     share = float(np.average(hits[rows], weights=weights))
-    effective_n = effective_mean(ranked, hits, rows)
-    df = degrees_of_freedom(of_rows(SamplingDesign(ranked.groups, ranked.weights), rows))
+    effective_n = ranked.effective_n(hits, rows)
+    df = degrees_of_freedom(ranked.extents.take(rows))
     low, high = wilson(np.array(share * effective_n), np.array(effective_n), level, df)
     settings |= {"interval": "Wilson", **effective_n_setting(ranked, effective_n)}
     return Score(metric, share, float(low), float(high), level, n, settings)
@@ -343,8 +329,9 @@ def row_mean(
     if extents.independent:
         low, high = mean_interval(values, n_resamples, level, rng)
     else:
-        low, high = percentile(mean_draws(values, extents, n_resamples, rng), level)
-        settings["resampled_by"] = "row" if extents.groups is None else "group"
+        own = RowUnits.of(values.size, extents)
+        low, high = percentile(own.mean_draws(values, n_resamples, rng), level)
+        settings |= resampled_by(extents)
     if extents.groups is not None:
         half = grouped_half_width(values, extents, level)
         low, high = min(low, value - half), max(high, value + half)
@@ -363,38 +350,33 @@ def row_mean(
 
 def grouped_half_width(values: Float, extents: SamplingDesign, level: float) -> float:
     """Return half of Student's interval of the weighted mean of (N,) values that have groups."""
-    counted = np.ones(values.size, dtype=bool) if extents.weights is None else extents.weights > 0.0
-    values, own = values[counted], of_rows(extents, counted)
-    weights = np.ones(values.size) if own.weights is None else own.weights
-    mean = np.average(values, weights=weights)
-    variance = float(np.average((values - mean) ** 2, weights=weights))
-    spread = (variance * design_effect(values, own) / weights.sum()) ** 0.5
-    return student(level, degrees_of_freedom(own)) * float(spread)
+    own = RowUnits.of(values.size, extents)
+    counted, weights = values[own.counted], own.weights
+    mean = np.average(counted, weights=weights)
+    variance = float(np.average((counted - mean) ** 2, weights=weights))
+    spread = (variance * own.design_effect(values) / weights.sum()) ** 0.5
+    return student(level, own.df) * float(spread)
 
 
 def risk(ranked: SortedOutcomes, *, level: float, n_resamples: int, seed: int) -> Score:
     """Return the area under risk and coverage of the answers given."""
     rng = np.random.default_rng([seed, STREAM_AURC])
     cuts = binning.equal_mass_cuts(ranked, RANK_CELLS)
-    if ranked.independent:
-        count, hits = draw(ranked, cuts, n_resamples, rng)
-    else:
-        cells = GroupCells.of(ranked, cuts)
-        count, _, hits = cells.bootstrap(cells.rounds(n_resamples), rng)
+    count, hits = bootstrap(ranked, cuts, n_resamples, rng)
     draws = area(count[:, ::-1], (count - hits)[:, ::-1], ranked.total)
     value = aurc(ranked)
     if ranked.groups is not None and units(ranked.n, SamplingDesign(ranked.groups)).count < 2:
-        without_interval = {"of": "top_label", **resampled_by(ranked)}
+        without_interval = {"of": "top_label", **resampled_by(ranked.extents)}
         return Score("aurc", value, None, None, level, ranked.n, without_interval, ONE_GROUP)
     low, high = percentile(draws, level)
-    extents = SamplingDesign(ranked.groups, ranked.weights)
+    extents = ranked.extents
     high = max(high, few_errors.upper_end(few_errors.risk_losses(ranked), extents, level))
     settings: dict[str, Setting] = {
         "of": "top_label",
         "interval": FEW_ERRORS,
         "resamples": len(draws),
         "seed": seed,
-        **resampled_by(ranked),
+        **resampled_by(ranked.extents),
     }
     return Score(
         "aurc", value, min(low, value), min(1.0, max(high, value)), level, ranked.n, settings
@@ -418,7 +400,7 @@ def discrimination(ranked: SortedOutcomes, level: float, of: str) -> dict[str, S
             for metric in ("auroc", "auprc")
         }
     area_roc, precision = auroc(ranked), auprc(ranked)
-    effective_n = effective_mean(ranked, ranked.correct)
+    effective_n = ranked.effective_n(ranked.correct)
     scale = effective_n / total  # rows that are alike tell less
     extra = effective_n_setting(ranked, effective_n)
     outcomes = scale * positives, scale * (total - positives)
@@ -466,7 +448,7 @@ def bin_table(prepared: PreparedTarget, n_bins: int, rule: BinRule, level: float
     edges = binning.edges_of(ranked, cuts, n_bins, rule)
     own = binning.sums(ranked, cuts)
     count = np.where(own.count > 0, own.count, np.nan)
-    share, effective_n = own.hits / count, effective_rows(ranked, cuts)
+    share, effective_n = own.hits / count, ranked.effective_rows(cuts)
     ci_low, ci_high = wilson(share * effective_n, effective_n, level)
     tails = [(1 - level) / 2, (1 + level) / 2]
     band = np.quantile(prepared.resamples.floor(cuts).hits, tails, axis=0) / count
@@ -576,18 +558,18 @@ def _skill(prepared: PreparedTarget, level: float) -> Score:
         return Score.undefined("brier_skill", level, n, reason)
     spread = share * (1.0 - share)
     squares = (ranked.confidence - ranked.correct) ** 2
-    weights = weights_of(ranked)
+    weights = ranked.row_weights
     mean = float(weights @ squares) / ranked.total
     lean = (1.0 - 2.0 * share) * (ranked.correct - share)
     each = (squares - mean) / spread - mean * lean / spread**2
     settings: dict[str, Setting] = {"of": prepared.of, "reference": share}
-    rarer = effective_rarer(ranked)
+    rarer = ranked.effective_rarer
     if rarer < FEWEST_RARER:
         reason = f"only {rarer:.0f} of the rarer outcome: too few for an interval of the skill"
         return Score("brier_skill", value, None, None, level, n, settings, reason)
     variance = float((each**2).sum())
     if not ranked.independent:
-        variance = sum_variance(weights * each, groups_of(ranked))
+        variance = ranked.units().sum_variance(weights * each)
     half = student(level, rarer - 1) * variance**0.5 / ranked.total
     settings["interval"] = "delta method, Student's t of the rarer outcome"
     return Score("brier_skill", value, value - half, min(1.0, value + half), level, n, settings)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from core.arrays import Float, sigmoid, total
-from core.metrics.design_effect import design_effect
 from core.metrics.intervals import quantile
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import error_weights
+from core.metrics.units import RowUnits, design_effect
 from core.predictions import Predictions, SamplingDesign
 
 SAMPLED = 200  # rows that an unseen error is averaged over, as the claims put errors on rows
@@ -60,19 +60,16 @@ def upper_end(losses: Losses, extents: SamplingDesign, level: float) -> float:
     """
     from scipy.special import gammaincinv  # a tenth of a second, which readers do not pay
 
-    (of_row, extra, unseen), (groups, weights) = losses, extents
-    weights = np.ones(extra.size) if weights is None else weights
-    counted = weights > 0.0
-    weights, extra = weights[counted], extra[counted]
-    right = weights * (of_row[counted] - extra)
+    unseen, units = losses.unseen, RowUnits.of(losses.extra.size, extents)
+    weights, extra = units.weights, losses.extra[units.counted]
+    right = weights * (losses.of_row[units.counted] - extra)
     rows = total(weights)
     events, rest = weights * extra, right - weights * (total(right) / rows)
     more, wider = total(weights**2) / rows, 1.0
-    if groups is not None:
-        more = design_effect(extra, SamplingDesign(groups[counted], weights))
+    if extents.groups is not None:
+        more = units.design_effect(losses.extra)
         wider = more / design_effect(extra, SamplingDesign(None, weights))
-        place = np.unique(groups[counted], return_inverse=True)[1]
-        rest = np.bincount(place, rest).astype(np.float64)
+        rest = np.bincount(units.of_row, rest).astype(np.float64)
     seen = total(events)
     mean, variance = seen + more * unseen.mean, wider * total(events**2) + more**2 * unseen.square
     if not np.isfinite(variance):

@@ -1,26 +1,14 @@
-"""Intervals, resamples and the noise floor; numpy, and scipy for exact tails of the binomial.
+"""Intervals of shares, means and errors; numpy, and scipy for exact tails of the binomial.
 
-Resamples are drawn once for a target and read by every binned metric. The sorted rows are cut at
-the union of all edges a slider can ask for (both rules, 5 to 50 bins); rows between two cuts are
-exchangeable for every such binning, so a resample is the number of rows and hits in each cell.
 Counts of exact tails need not be whole: rows divided by a design effect are not.
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
-from core.arrays import Counts, Float, Int, row_chunks
-from core.defaults import N_BINS_MAX, N_BINS_MIN
-from core.metrics.binning import CUTS, BinSums, sums
-from core.metrics.grouped import effective_mean
-from core.metrics.ranked import SortedOutcomes
-from core.predictions import SamplingDesign
+from core.arrays import Counts, Float, Int
 
 
 def at_least(k: Counts, n: Counts, p: Float) -> Float:
@@ -59,14 +47,8 @@ def exact_interval(k: Counts, n: Counts, level: float) -> tuple[Float, Float]:
     return np.where(some, low, 0.0), np.where(more, high, 1.0)
 
 
-RANK_CELLS = 200  # cells in which rows are resampled for the area under risk and coverage
 MEAN_CELLS = 200  # groups in which rows are resampled for a mean
-NO_VARIANCE = 1e-24  # what rounding leaves between equal resamples
-NEARLY = 3.0  # standard deviations by which a sum of counts stays below the rows on average
-BLOCK_DRAWS = 2**21  # rows drawn one by one at a time: 16 MiB of random numbers
 HALVINGS = 50  # of a bound that is searched for
-
-Drawn = npt.NDArray[np.int32]
 
 
 def quantile(level: float) -> float:
@@ -108,44 +90,6 @@ def student(level: float, df: float) -> float:
     from scipy.special import stdtrit  # a tenth of a second, which readers do not pay
 
     return float(stdtrit(df, 0.5 + level / 2))
-
-
-@dataclass(frozen=True)
-class Units:
-    """What resamples draw: rows or groups, of any weight above 0."""
-
-    count: int  # how many there are
-    # Degrees of freedom: (sum W)^2 / sum W^2 - 1, at least 1, as of so many of equal weight
-    df: float
-    # Share of the variance of a mean by which resamples scatter, 1 - 1 / u for u of equal weight: a
-    # unit pulls the mean towards itself, and one that rules it all the more
-    scatter: float
-
-    @classmethod
-    def even(cls, count: int) -> Self:
-        """Return so many of equal weight."""
-        return cls(count, max(1.0, count - 1.0), 1.0 - 1.0 / max(count, 2))
-
-    def wide(self, level: float) -> float:
-        """Return how many standard errors in resamples an interval reaches; infinite for one."""
-        return float("inf") if self.count < 2 else student(level, self.df) / self.scatter**0.5
-
-
-def units(n: int, extents: SamplingDesign) -> Units:
-    """Return what resamples of n rows draw."""
-    groups, weights = extents
-    if extents.independent:
-        return Units.even(n)
-    weights = np.ones(n) if weights is None else weights
-    counted = weights > 0.0
-    place = np.flatnonzero(counted) if groups is None else groups[counted]
-    shares = np.bincount(np.unique(place, return_inverse=True)[1], weights[counted])
-    shares = shares / shares.sum()
-    if shares.size < 2:
-        return Units.even(shares.size)
-    squares = float(shares @ shares)
-    scatter = max(0.5, 1.0 - 2.0 * float((shares**3).sum()) / squares + squares)
-    return Units(shares.size, max(1.0, 1.0 / squares - 1.0), scatter)
 
 
 def percentile(draws: Float, level: float) -> tuple[float, float]:
@@ -268,169 +212,3 @@ def newcombe(area: float, positives: float, negatives: float, level: float) -> t
             inside, outside = (middle, outside) if holds(middle) else (inside, middle)
         bounds.append(inside)
     return bounds[0], bounds[1]
-
-
-def draw(
-    ranked: SortedOutcomes, cuts: Int, n_resamples: int, rng: np.random.Generator
-) -> tuple[Counts, Counts]:
-    """Resample rows with replacement; return rows and hits of each cell, (R, C) each."""
-    hits = np.diff(ranked.sum_correct[cuts])
-    misses = np.diff(cuts) - hits
-    drawn = drawn_rows(np.concatenate([hits, misses]), n_resamples, rng)
-    drawn_hits, drawn_misses = drawn[: hits.size].T, drawn[hits.size :].T
-    return drawn_hits + drawn_misses, drawn_hits
-
-
-def drawn_rows(rows: Int, n_resamples: int, rng: np.random.Generator) -> Drawn:
-    """Draw as many rows as there are with replacement; return how many of each category, (C, R).
-
-    Parameters
-    ----------
-    rows : (C,) int64
-        Rows of each category.
-
-    Notes
-    -----
-    Poisson counts that add up to some number are a draw of so many rows. So nearly all rows are
-    drawn as Poisson counts, which need not be one after the other, and what is left to N one by
-    one; resamples that went beyond N are drawn anew.
-    """
-    from core.compiled.draws import add_drawn
-
-    n = int(rows.sum())
-    mean = max(0.0, n - NEARLY * math.sqrt(n)) * (rows / n)
-    drawn = _poisson(mean, n_resamples, rng)
-    beyond = np.flatnonzero(drawn.sum(axis=0) > n)
-    while beyond.size:
-        drawn[:, beyond] = _poisson(mean, beyond.size, rng)
-        beyond = beyond[drawn[:, beyond].sum(axis=0) > n]
-    more = n - drawn.sum(axis=0, dtype=np.int64)
-    for part in _blocks(more):
-        some = np.ascontiguousarray(drawn[:, part])
-        add_drawn(rows, rng.random(int(more[part].sum())), more[part], some)
-        drawn[:, part] = some
-    return drawn
-
-
-def _blocks(counts: Int) -> Iterator[slice]:
-    """Yield slices of counts that add up to BLOCK_DRAWS at most, or are single."""
-    ends, start = counts.cumsum(), 0
-    while start < counts.size:
-        before = ends[start] - counts[start]
-        end = int(np.searchsorted(ends, before + BLOCK_DRAWS, side="right"))
-        yield slice(start, start := max(end, start + 1))
-
-
-def _poisson(mean: Float, n_resamples: int, rng: np.random.Generator) -> Drawn:
-    """Return Poisson counts, (C, R)."""
-    from core.compiled.draws import write_poisson
-
-    out, some = np.zeros((mean.size, n_resamples), np.int32), np.flatnonzero(mean)
-    for part in row_chunks(some.size, n_resamples):
-        lines = some[part]
-        write_poisson(mean[lines], rng.random((lines.size, n_resamples)), lines, out)
-    return out
-
-
-def binomial(trials: Int, share: Float, n_resamples: int, rng: np.random.Generator) -> Drawn:
-    """Return binomial counts of (C,) trials and shares, (C, R)."""
-    from core.compiled.draws import write_binomial
-
-    out = np.empty((trials.size, n_resamples), np.int32)
-    for part in row_chunks(trials.size, n_resamples):
-        uniform = rng.random((trials[part].size, n_resamples))
-        write_binomial(trials[part], share[part], uniform, out[part])
-    return out
-
-
-def all_cuts(ranked: SortedOutcomes, n_bins: int) -> Int:
-    """Return the union of all cuts that a slider, or that number of bins, can ask for."""
-    numbers = sorted({*range(N_BINS_MIN, N_BINS_MAX + 1), n_bins})
-    edges = [rule(ranked, bins) for bins in numbers for rule in CUTS.values()]
-    return np.unique(np.concatenate([[0], *edges, [ranked.n]]))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Resamples:
-    """Bootstrap and noise-floor draws of one target, ready for any binning."""
-
-    ranked: SortedOutcomes  # what was resampled
-    cuts: Int  # (C + 1,), ranks between which rows are resampled together
-    # count, hits: (R, C + 1), running rows and hits of the bootstrap resamples; with weights,
-    # float64
-    count: np.ndarray
-    hits: np.ndarray
-    confidence: Float  # (R, C + 1), their running sum of confidence
-    # (R, C + 1), running hits when the outcomes are redrawn from the confidences themselves; with
-    # weights, float64
-    floor_hits: np.ndarray
-
-    @classmethod
-    def of(
-        cls, ranked: SortedOutcomes, n_resamples: int, seed: int, *, n_bins: int = N_BINS_MIN
-    ) -> Self:
-        """Draw the resamples of a target.
-
-        `seed`: same seed, same rows in any order: same draws; `n_bins`: a number of bins outside
-        5..50 that will be asked for.
-        """
-        cuts = all_cuts(ranked, n_bins)
-        rng = np.random.default_rng(seed)
-        count, hits = draw(ranked, cuts, n_resamples, rng)
-        rows = np.diff(cuts)
-        mean = np.clip(np.diff(ranked.sum_confidence[cuts]) / rows, 0.0, 1.0)
-        floor = binomial(rows, mean, n_resamples, rng).T
-        return cls(
-            ranked=ranked,
-            cuts=cuts,
-            count=running(count, np.int32),
-            hits=running(hits, np.int32),
-            confidence=running(count * mean, np.float64),
-            floor_hits=running(floor, np.int32),
-        )
-
-    def columns(self, cuts: Int) -> Int:
-        """Return where cuts lie among ours; a cut that is not ours moves to the next one."""
-        return np.minimum(np.searchsorted(self.cuts, cuts), len(self.cuts) - 1)
-
-    def bootstrap(self, cuts: Int) -> BinSums:
-        """Return the sums between cuts in the bootstrap resamples, (R, B)."""
-        at = self.columns(cuts)
-        return BinSums(
-            np.diff(self.count[:, at]), np.diff(self.confidence[:, at]), np.diff(self.hits[:, at])
-        )
-
-    def floor(self, cuts: Int) -> BinSums:
-        """Return the sums between cuts when outcomes follow the confidences, hits (R, B)."""
-        own = self.observed(cuts)
-        hits = np.diff(self.floor_hits[:, self.columns(cuts)])
-        return BinSums(own.count, own.confidence, hits)
-
-    def observed(self, cuts: Int) -> BinSums:
-        """Return the sums between cuts of the rows themselves, at the cuts we have, (B,)."""
-        return sums(self.ranked, self.cuts[self.columns(cuts)])
-
-    def gap_interval(self, level: float) -> tuple[float, float]:
-        """Return the interval of mean confidence minus share that came true.
-
-        Wilson's interval of the share is subtracted from the mean confidence, with as many trials
-        as give the share the variance that the gap has in the resamples: where few rows failed,
-        or few came true, quantiles of resamples are lopsided and too short. Where the resamples
-        do not differ, the trials are the rows.
-        """
-        ranked = self.ranked
-        share, mean = ranked.hits / ranked.total, ranked.sum_confidence[-1] / ranked.total
-        draws = (self.confidence[:, -1] - self.hits[:, -1]) / ranked.total
-        variance, trials = float(np.var(draws)), effective_mean(ranked, ranked.correct)
-        if 0.0 < share < 1.0 and variance > NO_VARIANCE:
-            trials = share * (1.0 - share) / variance
-        low, high = wilson(np.array(share * trials), np.array(trials), level)
-        return float(mean - high), float(mean - low)
-
-
-def running(cells: np.ndarray, dtype: type[np.generic]) -> np.ndarray:
-    """Return the sums of the first cells, from 0 to all of them, (R, C + 1), cell after cell."""
-    out = np.zeros((cells.shape[1] + 1, cells.shape[0]), dtype=dtype)
-    for before, cell, after in zip(out, cells.T, out[1:], strict=False):
-        np.add(before, cell, out=after)
-    return out.T

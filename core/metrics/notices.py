@@ -9,13 +9,14 @@ from core.arrays import row_chunks
 from core.codes import NoticeCode
 from core.defaults import FALSE_ALARMS, SMALL_N
 from core.errors import Notice
-from core.metrics.design_effect import group_concentration
-from core.metrics.grouped import CONCENTRATED, FEW_GROUPS, weight_concentration, weight_summary
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc
-from core.metrics.records import GroupSummary
-from core.predictions import COPIES, Predictions, ScoreKind, Task, group_nouns
+from core.metrics.records import GroupSummary, WeightSummary
+from core.metrics.units import RowUnits
+from core.predictions import COPIES, Predictions, ScoreKind, Task, Weights, group_nouns
 
+FEW_GROUPS = 30  # fewer groups make rough intervals
+CONCENTRATED = 1.0 / FEW_GROUPS  # of a sum: rows that rule more of it tell as little as few groups
 NAMES_SHOWN = 5
 ROUNDING = 1e-12  # of a share
 MANY_ROWS = 20  # that no model of use gets right without a single slip
@@ -247,7 +248,7 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
             out.append(Notice(NoticeCode.FEW_GROUPS, few))
         if predictions.extents.groups is not None:
             # Where groups of equal size would have to be few to be as uneven
-            concentration = group_concentration(predictions.extents)
+            concentration = RowUnits.of(predictions.n, predictions.extents).concentration
             if concentration > CONCENTRATED and groups.n >= FEW_GROUPS:
                 large = (
                     f"a few large groups by {groups.column} hold much of the weight: "
@@ -267,3 +268,31 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
             ruled = f"a few rows carry much of the weight by {summary.column}"
             out.append(Notice(NoticeCode.FEW_WEIGH, f"{ruled}: intervals and verdicts are rough."))
     return tuple(out)
+
+
+def summary_of(column: str, ranked: SortedOutcomes) -> GroupSummary:
+    """Return what the groups of sorted rows make of them."""
+    sizes, weights = np.bincount(ranked.units().of_row), ranked.row_weights
+    effective_n = ranked.effective_n(ranked.confidence - ranked.correct)
+    kish = float(weights.sum() ** 2 / (weights @ weights))  # as many rows of equal weight
+    return GroupSummary(
+        column=column,
+        n=sizes.size,
+        largest=int(sizes.max()),
+        design_effect=kish / effective_n,
+        effective_n=effective_n,
+    )
+
+
+def weight_concentration(weights: Weights) -> float:
+    """Return the concentration of the weights: sum w^3 / (sum w sum w^2), 1 / n to 1."""
+    shares = weights.of_row / weights.of_row.sum()
+    return float((shares**3).sum() / (shares @ shares))
+
+
+def weight_summary(weights: Weights | None) -> WeightSummary | None:
+    """Return what weights make of the rows."""
+    if weights is None:
+        return None
+    of_row = weights.of_row
+    return WeightSummary(weights.name, float(of_row.sum() ** 2 / (of_row @ of_row)))

@@ -32,10 +32,10 @@ from core.defaults import (
 from core.metrics.binning import BinSums, equal_mass_cuts
 from core.metrics.classwise import FAR, ClassSums
 from core.metrics.clinical.fit import recalibrated
-from core.metrics.intervals import Resamples, units
 from core.metrics.records import ClassCell, Score, Statistic
+from core.metrics.resampling import Resamples
 from core.metrics.top_label import weighted_gap
-from core.predictions import SamplingDesign
+from core.metrics.units import units
 
 LOGIT_CLIP = 1e-9
 TAIL = 0.75  # beyond this quantile of the draws a tail is taken as exponential
@@ -365,9 +365,7 @@ class Null:
         lever = logit - (weight @ logit) / weight.sum()
         score = (spread.hits - spread.count * truth) @ lever
         ranked = self.resamples.ranked
-        wide = units(ranked.n, SamplingDesign(ranked.groups, ranked.weights)).wide(
-            1.0 - 2.0 * FALSE_ALARMS
-        )
+        wide = units(ranked.n, ranked.extents).wide(1.0 - 2.0 * FALSE_ALARMS)
         half = wide * score.std() / (weight @ lever**2)
         return float(beta[1] - half), float(beta[1] + half)
 

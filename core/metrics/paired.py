@@ -5,23 +5,35 @@ so the draws of two runs belong together pair by pair, and each run's draws can 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
-from core.arrays import Counts, Float
+from core.arrays import Counts, Float, Int, row_chunks
 from core.defaults import HEAVY_CELLS, N_BINS, N_RESAMPLES, N_RESAMPLES_HEAVY, SEED
 from core.metrics import METRICS
+from core.metrics.binning import equal_mass_cuts, equal_width_cuts, interpolated_cuts, sums
+from core.metrics.classwise import ClassCells
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
-from core.metrics.intervals import Units, percentile, quantile, units
+from core.metrics.intervals import percentile, quantile
 from core.metrics.notices import nll_reason
+from core.metrics.proper import nll_rows
+from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Floor, Setting
-from core.metrics.resampled import BINNED, GAP, ResampledRows, resampled_counts
+from core.metrics.smooth import smece_draws
 from core.metrics.suite import UNAVAILABLE, label_predictions
+from core.metrics.units import Units, resampled_counts, units
 from core.predictions import Predictions, Task
 
+IN_BINS = {"ece", "ece_em", "ada_ece", "classwise_ece"}  # of a number that is set
+BINNED = {"ece", "ece_em", "smece", "ada_ece"}  # read from cells of neighbouring confidence
+Cuts = Mapping[str, Callable[[SortedOutcomes, int], Int]]
+USUAL: Cuts = {"ece": equal_width_cuts, "ece_em": equal_mass_cuts}
+ADAPTIVE: Cuts = {"ada_ece": interpolated_cuts}
+GAP = "gap"  # drawn beside the metrics
+CELLS = 256  # cells of equal width, and as many of equal count, that the smooth error is read from
 PAIRED = tuple(key for key, metric in METRICS.items() if metric.compared == "shown")
 PAIRABLE = (*PAIRED, *(key for key, metric in METRICS.items() if metric.compared == "on request"))
 BIASED = {*BINNED, "classwise_ece"}  # their draws lie above the sample's value
@@ -34,6 +46,140 @@ CENTRED = (
 )
 NORMAL = ", normal tails"
 NO_FLOOR = Floor(0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class ResampledRows:
+    """The rows of one file with one answer a row, ready to be resampled."""
+
+    predictions: Predictions  # any task but many labels, whose labels are parts of their own
+    # (n,), which of the N rows that are drawn these are; None where they are all
+    of_file: Int | None = None
+    n_bins: int = N_BINS  # of the binned errors
+
+    def value(self, metric: str) -> float:
+        """Return the metric by its own function."""
+        entry = METRICS[metric]
+        bins = {"n_bins": self.n_bins} if metric in IN_BINS else {}
+        if entry.needs == "scores":
+            return entry.function(self.predictions, **bins)
+        return entry.function(self.answers if metric == "accuracy" else self.cells.ranked, **bins)
+
+    def on(self, metrics: Sequence[str], counts: Counts, of_classes: int) -> dict[str, Float]:
+        """Return the metrics and the signed gap on resamples given as (r, N) counts.
+
+        The classwise ECE, which reads every score, is read from the first `of_classes` only.
+        """
+        if self.of_file is not None:
+            # Own rows, brought to one sum: how many are drawn is chance, too. A resample that holds
+            # none of them counts each once.
+            own: Float = counts[:, self.of_file].astype(np.float64, order="C")
+            own[~own.any(axis=1)] = 1.0
+            own *= self.cells.ranked.total / own.sum(axis=1, keepdims=True)
+            counts = own
+        n, rows = self.cells.ranked.total, self.predictions.rows
+        means: dict[str, Float] = {"accuracy": rows.correct.astype(np.float64), "brier": rows.brier}
+        if "nll" in metrics:
+            means["nll"] = self.nll_rows
+        chosen = [metric for metric in metrics if metric in means]
+        of_rows = np.reshape([means[metric] for metric in chosen], (len(chosen), rows.correct.size))
+        sums = np.empty((len(counts), len(chosen)))  # the counts need not be copied as a whole
+        for block in row_chunks(*counts.shape):
+            sums[block] = counts[block].astype(np.float64, copy=False) @ of_rows.T
+        values = dict(zip(chosen, (sums / n).T, strict=True))
+        if "classwise_ece" in metrics:
+            values["classwise_ece"] = self.classes.ece(counts[:of_classes])
+        gaps = self.cells.gaps(counts)
+        values[GAP] = gaps.sum(axis=1) / n
+        for metric in BINNED.intersection(metrics) - ADAPTIVE.keys():
+            values[metric] = self.cells.errors(metric, gaps)
+        for metric in ADAPTIVE.keys() & set(metrics):
+            values[metric] = self.adaptive.errors(metric, self.adaptive.gaps(counts))
+        return values
+
+    @cached_property
+    def nll_rows(self) -> Float:
+        """Minus the logarithm of the true class's probability, (N,); inf where that is 0.
+
+        0 in rows of weight 0, which count nothing.
+        """
+        rows, weights = nll_rows(self.predictions), self.predictions.extents.weights
+        return rows if weights is None else np.where(weights > 0.0, rows, 0.0)
+
+    @cached_property
+    def answers(self) -> SortedOutcomes:
+        """The answers given, sorted."""
+        return SortedOutcomes.of(self.predictions.outcomes(None))
+
+    @cached_property
+    def cells(self) -> "_ResampledCells":
+        """The rows of the claim that is audited, in cells of neighbouring confidence."""
+        return _ResampledCells.of(self.predictions, USUAL, self.n_bins)
+
+    @cached_property
+    def adaptive(self) -> "_ResampledCells":
+        """Cells of their own: cuts more would move what is read from the others."""
+        return _ResampledCells.of(self.predictions, ADAPTIVE, self.n_bins)
+
+    @cached_property
+    def classes(self) -> ClassCells:
+        """Every class's probabilities by bins."""
+        return ClassCells.of(self.predictions, self.n_bins)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ResampledCells:
+    """Rows in cells of neighbouring confidence, which every bin is made of.
+
+    `index` and `gap` are (N,): the cell of each row, and its confidence minus its outcome;
+    `confidence` (C,) is a cell's mean confidence, `starts` the first cell of each bin by metric.
+    """
+
+    ranked: SortedOutcomes
+    index: Int
+    gap: Float
+    confidence: Float
+    starts: Mapping[str, Int]
+
+    @classmethod
+    def of(cls, predictions: Predictions, rules: Cuts, n_bins: int) -> "_ResampledCells":
+        outcomes = predictions.outcomes(predictions.default_target)
+        ranked = SortedOutcomes.of(outcomes)
+        bins = {metric: cuts(ranked, n_bins) for metric, cuts in rules.items()}
+        fine = [equal_width_cuts(ranked, CELLS), equal_mass_cuts(ranked, CELLS)]
+        cuts = np.unique(np.concatenate([*bins.values(), *fine]))
+        ends = ranked.confidence[cuts[1:] - 1]
+        index = np.minimum(np.searchsorted(ends, outcomes.confidence), ends.size - 1)
+        own = sums(ranked, cuts)
+        confidence = np.clip(own.confidence / own.count, 0.0, 1.0)
+        # bins without rows have no cell of their own and add nothing; rows below the first bin of
+        # the adaptive error lie in cells that no bin starts from
+        starts = {
+            m: np.searchsorted(cuts, np.unique(bin_cuts)[:-1]) for m, bin_cuts in bins.items()
+        }
+        gap = outcomes.confidence - outcomes.correct
+        return cls(
+            ranked=ranked,
+            index=index.astype(np.int64),
+            gap=gap,
+            confidence=confidence,
+            starts=starts,
+        )
+
+    def gaps(self, counts: Counts) -> Float:
+        """Return the sum of confidence minus outcomes of each cell, (r, C)."""
+        from core.compiled.resamples import add_by_cell
+
+        gaps = np.zeros((len(counts), self.confidence.size))
+        add_by_cell(counts, np.arange(self.index.size), self.index, self.gap, gaps)
+        return gaps
+
+    def errors(self, metric: str, gaps: Float) -> Float:
+        """Return the error of each resample from the gaps of its cells, (r,)."""
+        if metric == "smece":
+            return smece_draws(gaps, self.confidence, self.ranked.total)
+        bins = np.add.reduceat(gaps, self.starts[metric], axis=1)
+        return np.asarray(np.abs(bins).sum(axis=1) / self.ranked.total)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
 
 from core.arrays import SORTED_BY_DIGITS, Bool, Counts, Float, Int, Keys, frozen, shared
-from core.metrics.design_effect import of_rows
-from core.predictions import Outcomes
+from core.metrics.units import RowUnits, design_effect
+from core.predictions import Outcomes, SamplingDesign
 
 BLOCK = 4096  # rows summed one after another; rounding grows with it, not with the rows
 
@@ -99,7 +100,7 @@ class SortedOutcomes:
         """
         if outcomes.weights is not None and not outcomes.weights.all():
             rows = np.flatnonzero(outcomes.weights)
-            own = of_rows(outcomes.extents, rows)
+            own = outcomes.extents.take(rows)
             outcomes = Outcomes(outcomes.confidence[rows], outcomes.correct[rows], *own)
         if outcomes.groups is not None and np.unique(outcomes.groups).size == outcomes.n:
             outcomes = replace(outcomes, groups=None)
@@ -176,3 +177,56 @@ class SortedOutcomes:
     def ends(self) -> Counts:
         """Weight of the rows up to each of `cuts`."""
         return self.cuts if self.weights is None else self.sum_weights[self.cuts]
+
+    @property
+    def extents(self) -> SamplingDesign:
+        """Groups and weights."""
+        return SamplingDesign(self.groups, self.weights)
+
+    @property
+    def row_weights(self) -> Float:
+        """How many rows each stands for, (N,)."""
+        return np.ones(self.n) if self.weights is None else self.weights
+
+    def units(self) -> RowUnits:
+        """Return what is drawn as one: the group of each row, or the row itself."""
+        return RowUnits.of(self.n, self.extents)
+
+    def effective_n(self, values: Float | Bool, rows: slice = slice(None)) -> float:
+        """Return the effective sample size of the mean of (N,) values among some of the rows."""
+        count = len(range(*rows.indices(self.n)))
+        if self.independent or count == 0:
+            return count
+        total = float(self.row_weights[rows].sum())
+        return total / design_effect(values[rows], self.extents.take(rows))
+
+    def effective_rows(self, cuts: Int) -> Float:
+        """Return the effective sample size of the outcome rate between two ranks.
+
+        Parameters
+        ----------
+        cuts : (B + 1,) int64
+            Ascending ranks.
+
+        Returns
+        -------
+        (B,) float64
+            The rows themselves where each counts for itself, else over their design effect; NaN
+            between equal ranks.
+        """
+        if self.independent:
+            rows = np.diff(cuts).astype(np.float64)
+        else:
+            between = [slice(low, high) for low, high in pairwise(cuts.tolist())]
+            rows = np.array([self.effective_n(self.correct, part) for part in between])
+        return np.where(rows > 0.0, rows, np.nan)
+
+    @property
+    def effective_rarer(self) -> float:
+        """Effective number of rows with the rarer outcome.
+
+        By the design effect of the signed gap: outcomes of a group may be alike because its claims
+        are, and that takes nothing away.
+        """
+        rarer = min(self.hits, self.total - self.hits)
+        return rarer * self.effective_n(self.confidence - self.correct) / self.total

@@ -3,7 +3,6 @@
 import numpy as np
 
 from core.arrays import Counts, Float
-from core.metrics.grouped import groups_of, sum_variance, weights_of
 from core.metrics.ranked import SortedOutcomes
 
 
@@ -46,7 +45,7 @@ def auroc_error(ranked: SortedOutcomes) -> float:
     tie = np.repeat(np.arange(len(ranked.cuts) - 1), np.diff(ranked.cuts))
     own = np.where(ranked.correct, beaten[tie] / n_positive, beating[tie] / n_negative)
     centre = np.where(ranked.correct, area / n_positive, area / n_negative)
-    return float(np.sqrt(sum_variance(weights_of(ranked) * (own - centre), groups_of(ranked))))
+    return float(np.sqrt(ranked.units().sum_variance(ranked.row_weights * (own - centre))))
 
 
 def _mean_variance(values: Float, weights: Float) -> float:

@@ -27,10 +27,15 @@ from core.metrics.estimates import (
     curve_estimates,
 )
 from core.metrics.few_errors import brier_losses, nll_losses
-from core.metrics.group_resamples import resamples_of
-from core.metrics.grouped import summary_of, weight_summary
 from core.metrics.intervals import exact_interval
-from core.metrics.notices import extent_notices, infinite_rows, nll_reason, notices
+from core.metrics.notices import (
+    extent_notices,
+    infinite_rows,
+    nll_reason,
+    notices,
+    summary_of,
+    weight_summary,
+)
 from core.metrics.null_test import Null, NullTest, Zone
 from core.metrics.proper import brier, nll, nll_rows
 from core.metrics.ranked import SortedOutcomes
@@ -44,6 +49,7 @@ from core.metrics.records import (
     Statistic,
     TargetAudit,
 )
+from core.metrics.resampling import Resamples
 from core.metrics.top_label import answers
 from core.metrics.verdict import costly_class_sentence, mixed_ends, verdict
 from core.predictions import Outcomes, Predictions, Task
@@ -149,7 +155,7 @@ def _resampled(claims: _Claims, *, n_resamples: int, seed: int, n_bins: int) -> 
         name=claims.name,
         target=claims.target,
         of=claims.of,
-        resamples=resamples_of(ranked, n_resamples, seed, n_bins=n_bins),
+        resamples=Resamples.of(ranked, n_resamples, seed, n_bins=n_bins),
         n_resamples=n_resamples,
         seed=seed,
         groups=None if claims.groups is None else summary_of(claims.groups, ranked),

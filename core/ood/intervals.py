@@ -8,9 +8,7 @@ import numpy as np
 from core import arrays
 from core.arrays import Counts, Float, ascending
 from core.defaults import LEVEL, N_RESAMPLES, N_RESAMPLES_HEAVY, SEED
-from core.metrics.design_effect import of_rows
 from core.metrics.estimates import discrimination
-from core.metrics.grouped import HEAVY_DRAWS, sum_variance
 from core.metrics.intervals import (
     HALVINGS,
     at_least,
@@ -25,6 +23,8 @@ from core.metrics.intervals import (
 )
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Score, Setting
+from core.metrics.resampling import HEAVY_DRAWS
+from core.metrics.units import deviations, resampled_by, sum_variance
 from core.ood.separation import (
     KEEP,
     NUMBERS,
@@ -158,7 +158,10 @@ def numbers(
         moved = draws[key] - centre[key] + value
         ends = percentile(moved, level), _own(key, separation, value - float(moved.mean()), level)
         low, high = min(end[0] for end in ends), max(end[1] for end in ends)
-        if separation.members is not None and min(side.n_groups for side in separation.members) < 2:
+        if (
+            separation.members is not None
+            and min(side.units.count for side in separation.members) < 2
+        ):
             low, high = 0.0, 1.0  # one group a set: nothing tells how far it may be off
         settings: dict[str, Setting] = {
             "positive": "id" if key.endswith("_in") else POSITIVE,
@@ -196,7 +199,7 @@ def auroc_score(separation: Separation, *, level: float = LEVEL) -> Score:
     low, high = newcombe(value, *rows, level)
     if 0.0 < value < 1.0 and error > 0.0:
         if separation.members is not None:  # of few groups the spread itself is uncertain
-            fewest = min(side.n_groups for side in separation.members)
+            fewest = min(side.units.count for side in separation.members)
             error *= student(level, max(1, fewest - 1)) / quantile(level)
         ends = logit_interval(value, error, min(rows), level)
         low, high = min(low, ends[0]), max(high, ends[1])
@@ -210,13 +213,6 @@ def auroc_score(separation: Separation, *, level: float = LEVEL) -> Score:
     return Score("auroc", value, low, high, level, separation.n_in + separation.n_out, settings)
 
 
-def resampled_by(*sides: SamplingDesign) -> dict[str, Setting]:
-    """Return what is drawn as one, for settings; nothing where every row is independent."""
-    if all(side.independent for side in sides):
-        return {}
-    return {"resampled_by": "row" if all(side.groups is None for side in sides) else "group"}
-
-
 def _draws(
     separation: Separation, n_resamples: int, seed: int
 ) -> tuple[dict[str, Float], dict[str, Float]]:
@@ -225,7 +221,7 @@ def _draws(
     rng = np.random.default_rng([seed, STREAM])
     blocks, members = [], separation.members or ()
     grouped = [(side, side.by_group(cell_ends(separation, CELLS))) for side in members]
-    most = max(1, MOST_DRAWN // max((side.n_groups for side in members), default=1))
+    most = max(1, MOST_DRAWN // max((side.units.count for side in members), default=1))
     drawn: list[arrays.Counts]
     for start in range(0, n_resamples, min(BLOCK, most)):
         size = min(BLOCK, most, n_resamples - start)
@@ -313,7 +309,7 @@ def auroc_difference(
     counted = [slice(None) if side is None else side > 0.0 for side in weights]
     of_runs = [placements(run[0], run[1], weights) for run in (scores, other)]
     first, second = ([run[side][counted[side]] for side in (0, 1)] for run in of_runs)
-    designs = [of_rows(SamplingDesign(groups[k], weights[k]), counted[k]) for k in (0, 1)]
+    designs = [SamplingDesign(groups[k], weights[k]).take(counted[k]) for k in (0, 1)]
     gap = [one - two for one, two in zip(first, second, strict=True)]
     value = float(np.average(gap[1], weights=designs[1].weights))
     if min(side.size for side in gap) < 2:
@@ -364,8 +360,7 @@ def _variance(
     centred, groups = [], []
     for values, design in zip(placed, designs, strict=True):
         weights = np.ones(values.size) if design.weights is None else design.weights
-        mean = np.average(values, weights=weights)
-        centred.append(weights * (values - mean) / weights.sum())
+        centred.append(deviations(values, weights))
         own = np.arange(values.size) if design.groups is None else design.groups
         groups.append(own)
     if one_set and all(design.groups is not None for design in designs):

@@ -19,8 +19,7 @@ from core import arrays
 from core.arrays import Float, Int
 from core.codes import RefusalCode
 from core.errors import Refused
-from core.metrics.design_effect import design_effect
-from core.metrics.grouped import drawn_groups, sum_variance
+from core.metrics.units import RowUnits
 from core.predictions import INDEPENDENT, SamplingDesign
 
 if TYPE_CHECKING:
@@ -44,51 +43,30 @@ class Members:
         return cls(np.searchsorted(values, scores).astype(np.int64), extents)
 
     @cached_property
-    def group(self) -> Int:
-        """Group of each row, (N,) int64."""
-        groups = self.extents.groups
-        return np.arange(self.place.size) if groups is None else groups.astype(np.int64)
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return int(self.group.max()) + 1
-
-    @property
-    def weight(self) -> Float:
-        """Weight of each row, (N,) float64."""
-        weights = self.extents.weights
-        return np.ones(self.place.size) if weights is None else weights
+    def units(self) -> RowUnits:
+        """What is drawn as one, and the weight of each row."""
+        return RowUnits.of(self.place.size, self.extents)
 
     def variance(self, each: Float) -> float:
         """Return the variance of the mean of values of the distinct scores, by group."""
-        return mean_variance(each[self.place], self.group, self.extents.weights)
+        return self.units.mean_variance(each[self.place])
 
     def effective_size(self, each: Float) -> float:
         """Return the effective sample size of the mean of values of the distinct scores."""
-        effect = design_effect(each[self.place], SamplingDesign(self.group, self.extents.weights))
-        return float(self.weight.sum()) / effect
+        return float(self.units.weights.sum()) / self.units.design_effect(each[self.place])
 
     def by_group(self, ends: Int) -> "csr_array":
         """Return the weight of each group in each cell, (C, G)."""
         from scipy.sparse import csr_array  # a tenth of a second, which readers do not pay
 
-        entries = self.weight, (np.searchsorted(ends, self.place), self.group)
-        return csr_array(entries, shape=(ends.size, self.n_groups))
+        entries = self.units.weights, (np.searchsorted(ends, self.place), self.units.of_row)
+        return csr_array(entries, shape=(ends.size, self.units.count))
 
     def draws(self, rows: "csr_array", n_resamples: int, rng: np.random.Generator) -> Float:
         """Return the weight of each cell when groups are drawn, (R, C), as much as there is."""
-        drawn = np.stack([drawn_groups(self.n_groups, rng) for _ in range(n_resamples)], axis=1)
+        drawn = np.stack([self.units.drawn(rng) for _ in range(n_resamples)], axis=1)
         counts: Float = np.asarray(rows @ drawn, dtype=np.float64).T
-        return np.asarray(counts * (self.weight.sum() / counts.sum(axis=1, keepdims=True)))
-
-
-def mean_variance(values: Float, groups: Int, weights: Float | None) -> float:
-    """Return the variance of the weighted mean of (N,) values, from the sums of their groups."""
-    if weights is None:
-        return sum_variance((values - values.mean()) / values.size, groups)
-    centred = weights * (values - np.average(values, weights=weights))
-    return sum_variance(centred / weights.sum(), groups)
+        return np.asarray(counts * (self.units.weights.sum() / counts.sum(axis=1, keepdims=True)))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from core.metrics.clinical import FlexibleCurve, NetBenefit, Recalibration
 from core.metrics.clinical import groups as clinical_groups
 from core.metrics.clinical.groups import Grouping, Subgroup, too_few
 from core.metrics.estimates import PreparedTarget
-from core.metrics.grouped import effective_rarer
 from core.metrics.paired import Difference
 from core.metrics.records import Audit, BinTable, Floor, Score, TargetAudit
 from core.predictions import INDEPENDENT, Outcomes, Predictions, SamplingDesign, Task
@@ -62,7 +61,7 @@ def findings(rows: Predictions, config: AuditConfig | None = None) -> Findings:
     events = tuple(int(k) for k in (rows.labels == 1).sum(axis=0))
     targets = [_prepared(rows, k, config) for k in range(rows.n_classes)]
     shares = tuple(prepared.ranked.hits / prepared.ranked.total for prepared in targets)
-    rarer = tuple(effective_rarer(prepared.ranked) for prepared in targets)
+    rarer = tuple(prepared.ranked.effective_rarer for prepared in targets)
     return Findings(
         audit=audit,
         bins=tuple(_bins(target, config) for target in targets),

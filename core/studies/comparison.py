@@ -12,7 +12,6 @@ from core.errors import UsageError
 from core.fields import JsonObject
 from core.metrics.clinical import net_benefit
 from core.metrics.comparison import Compared, Comparison, Leader, compare_all, compared
-from core.metrics.design_effect import of_rows
 from core.metrics.paired import Difference
 from core.metrics.records import Score
 from core.ood.intervals import auroc_difference
@@ -117,7 +116,7 @@ def with_auroc(
     why = runs[reference].audit.main.metrics[AUROC].reason if one_outcome else ""
     pairs = len(rows) * (len(rows) - 1) // 2
     each = 1.0 - (1.0 - level) / pairs
-    sides = of_rows(extents, ~event), of_rows(extents, event)
+    sides = extents.take(~event), extents.take(event)
     groups = sides[0].groups, sides[1].groups
     weights = sides[0].weights, sides[1].weights
 

@@ -25,10 +25,9 @@ from core.metrics.human import (
     vote_shares,
 )
 from core.metrics.human.errors import drawn_ece, ece_floor, voted_rows
-from core.metrics.intervals import units
 from core.metrics.paired import NO_FLOOR, Difference, MetricDraws, difference
 from core.metrics.records import Floor
-from core.metrics.resampled import resampled_counts
+from core.metrics.units import resampled_counts, units
 from core.predictions import Predictions, Weights
 from core.studies.posthoc import CUT, SHARE, Fit, PosthocRows, calibrated, fit, fit_default, parts
 from core.studies.reliability import Source, loaded

@@ -16,10 +16,11 @@ from core.library.manifest import role_of
 from core.metrics import METRICS
 from core.metrics.comparison import ComparedRows, why_not
 from core.metrics.estimates import proportion
-from core.metrics.grouped import FEW_GROUPS, weight_summary
+from core.metrics.notices import FEW_GROUPS, weight_summary
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import GroupSummary, Score, Setting, WeightSummary
-from core.ood.intervals import auroc_difference, auroc_score, numbers, resampled_by
+from core.metrics.units import resampled_by
+from core.ood.intervals import auroc_difference, auroc_score, numbers
 from core.ood.scores import MANY_LABELS, SCORES, ood_scores, temperature_scaled, unavailable
 from core.ood.separation import Separation, effective_sizes
 from core.predictions import Predictions, ScoreKind, Task
@@ -374,12 +375,12 @@ def judge(
             zip((inside, outside), separation.members, strict=True)
         ):
             if part.groups is not None:
-                rows = np.bincount(members.group)
+                rows = np.bincount(members.units.of_row)
                 groups[side] = GroupSummary(
                     column=part.groups.name,
                     n=rows.size,
                     largest=int(rows.max()),
-                    design_effect=float(members.weight.sum()) / sizes[side],
+                    design_effect=float(members.units.weights.sum()) / sizes[side],
                     effective_n=sizes[side],
                 )
     return ScoreSeparation(

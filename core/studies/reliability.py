@@ -9,7 +9,7 @@ from core.library import StoredSplit
 from core.metrics import suite
 from core.metrics.estimates import PreparedTarget
 from core.metrics.records import Audit, ClassRow
-from core.metrics.resampled import BLOCK_BYTES
+from core.metrics.units import BLOCK_BYTES
 from core.predictions import Outcomes, Predictions, RowStats, Task
 from core.progress import stage
 

@@ -18,7 +18,6 @@ import numpy as np
 from core.arrays import Bool, Counts, Float, Int, sigmoid
 from core.defaults import LEVEL, SMOOTHER
 from core.metrics.binning import equal_mass_cuts, equal_width_cuts, sums
-from core.metrics.grouped import effective_mean
 from core.metrics.intervals import quantile, wilson
 from core.metrics.ranked import SortedOutcomes, interpolated, running_sum
 from core.metrics.records import Setting
@@ -268,7 +267,7 @@ def flexible(
     ranked = SortedOutcomes.of(Outcomes(p, y, *extents))
     fitted = SMOOTHERS[smoother](ClaimCells.of(ranked))
     cells, observed = fitted.cells, fitted.shares
-    effect = ranked.total / effective_mean(ranked, ranked.correct)
+    effect = ranked.total / ranked.effective_n(ranked.correct)
     squares = effect * fitted.weights**2 / cells.rows  # of each row's weight, within a cell
     effective, variance = 1.0 / squares.sum(axis=1), observed * (1.0 - observed)
     low, high = wilson(observed * effective, effective, level)

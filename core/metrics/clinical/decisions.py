@@ -10,9 +10,9 @@ from core.codes import RefusalCode
 from core.defaults import FALSE_ALARMS, LEVEL
 from core.errors import UsageError
 from core.metrics.binning import bin_index
-from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.intervals import exact_interval, wilson
 from core.metrics.records import Score, Setting
+from core.metrics.units import design_effect
 from core.predictions import INDEPENDENT, SamplingDesign
 
 EDGES = tuple(k / 10 for k in range(11))
@@ -216,7 +216,7 @@ def bands(
 
 def _effect_within(hits: Bool, rows: Bool, extents: SamplingDesign) -> float:
     """Return the design effect of the share of hits among some of the rows."""
-    return 1.0 if extents.independent else design_effect(hits[rows], of_rows(extents, rows))
+    return 1.0 if extents.independent else design_effect(hits[rows], extents.take(rows))
 
 
 def shifted(p: Float, from_prevalence: float, to_prevalence: float) -> Float:

@@ -16,17 +16,11 @@ import numpy as np
 from core.arrays import Bool, Float, sigmoid
 from core.defaults import LEVEL
 from core.metrics.binning import equal_mass_cuts, sums
-from core.metrics.design_effect import (
-    CONCENTRATED,
-    degrees_of_freedom,
-    group_concentration,
-    intraclass_correlation,
-)
-from core.metrics.group_resamples import shares_by_weight, variance_around
-from core.metrics.grouped import effective_mean, effective_rarer, groups_of, weights_of
 from core.metrics.intervals import quantile, student, wilson
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Score, Setting
+from core.metrics.resampling import shares_by_weight, variance_around
+from core.metrics.units import UNEVEN, degrees_of_freedom, intraclass_correlation
 from core.predictions import INDEPENDENT, Outcomes, SamplingDesign
 
 CLIP: Final = 1e-12  # exact 0 and 1 have no logit
@@ -103,8 +97,8 @@ def recalibration(
     claims = _Claims.of(ranked)
     n, events, total = ranked.n, ranked.hits, float(ranked.total)
     mean, rate = float(claims.rows @ claims.p / total), events / total
-    worth = effective_mean(ranked, ranked.correct)
-    df = degrees_of_freedom(SamplingDesign(ranked.groups, ranked.weights))
+    worth = ranked.effective_n(ranked.correct)
+    df = degrees_of_freedom(ranked.extents)
     share = (rate, *map(float, wilson(np.array(rate * worth), np.array(worth), level, df)))
     ratio = [s / mean for s in share] if mean > 0.0 else "every stated risk is 0"
     large, lines = _in_the_large(claims, level), _joint(claims, level)
@@ -135,7 +129,7 @@ def recalibration(
         events=int(np.count_nonzero(ranked.correct)),
         mean=mean,
         rate=rate,
-        rarer=effective_rarer(ranked),
+        rarer=ranked.effective_rarer,
         clipped=claims.clipped,
         extreme=int(np.count_nonzero((p < EXTREME) | (p > 1.0 - EXTREME))),
         swayed=_swayed(claims, slope, level),
@@ -159,7 +153,7 @@ def intercept(ranked: SortedOutcomes) -> float:
 
 def recalibrated(ranked: SortedOutcomes, level: float = LEVEL) -> Recalibration:
     """Return the same of sorted rows, with their groups and weights."""
-    extents = SamplingDesign(ranked.groups, ranked.weights)
+    extents = ranked.extents
     return recalibration(ranked.confidence, ranked.correct, level, extents=extents)
 
 
@@ -227,20 +221,19 @@ class _Claims:
         1 / df gains one over the rows of the rarer outcome that count for themselves. Infinite
         below `FEWEST_GROUPS`, of which the variance of two numbers cannot be told.
         """
-        df = degrees_of_freedom(SamplingDesign(self.ranked.groups, self.ranked.weights))
+        df = degrees_of_freedom(self.ranked.extents)
         if math.isinf(df):
             return quantile(level)
-        if int(groups_of(self.ranked).max()) + 1 < FEWEST_GROUPS:
+        if self.ranked.units().count < FEWEST_GROUPS:
             return float("inf")
         if not self.ruled:
-            df = max(1.0, 1.0 / (1.0 / df + 1.0 / effective_rarer(self.ranked)))
+            df = max(1.0, 1.0 / (1.0 / df + 1.0 / self.ranked.effective_rarer))
         return student(level, df)
 
     @cached_property
     def ruled(self) -> bool:
         """Whether groups vary in size like fewer than 100 equal ones."""
-        design = SamplingDesign(self.ranked.groups, self.ranked.weights)
-        return group_concentration(design) > CONCENTRATED
+        return self.ranked.units().concentration > UNEVEN
 
     def meat(self, share: Float, design: Float) -> Float:
         """Return the variance of the scores of rows with weights or groups, (d, d).
@@ -262,9 +255,9 @@ class _Claims:
         ranked = self.ranked
         if ranked.groups is None:
             fitted = np.repeat(share, np.diff(ranked.cuts))
-            squares = weights_of(ranked) ** 2 * variance_around(fitted, self.shares)
+            squares = ranked.row_weights**2 * variance_around(fitted, self.shares)
             return np.asarray((design.T * np.add.reduceat(squares, ranked.cuts[:-1])) @ design)
-        groups, weights = groups_of(ranked), weights_of(ranked)
+        groups, weights = ranked.units().of_row, ranked.row_weights
         claim = np.repeat(np.arange(self.p.size), np.diff(ranked.cuts))
         residual = ranked.correct - share[claim]
 
@@ -339,12 +332,10 @@ def _by_residuals(ranked: SortedOutcomes, share: Float, level: float) -> float:
     share : (D,) float64
         Fitted share of each claim.
     """
-    rarer = effective_rarer(ranked)
+    rarer = ranked.effective_rarer
     if rarer < FEWEST_EVENTS:
         return 0.0
-    squares = (
-        weights_of(ranked) ** 2 * (ranked.correct - np.repeat(share, np.diff(ranked.cuts))) ** 2
-    )
+    squares = ranked.row_weights**2 * (ranked.correct - np.repeat(share, np.diff(ranked.cuts))) ** 2
     spread = float(squares.sum()) * ranked.n / (ranked.n - 1)
     return float(student(level, rarer - 1.0) * spread**0.5)
 
@@ -441,7 +432,7 @@ def spiegelhalter_z(ranked: SortedOutcomes) -> float:
     variance = float((lean**2 * p * (1.0 - p)).sum())
     if variance == 0.0:
         return float("nan")
-    each = weights_of(ranked) * (ranked.correct - p) * lean
+    each = ranked.row_weights * (ranked.correct - p) * lean
     if ranked.groups is not None:
         variance = float((np.bincount(ranked.groups, each) ** 2).sum())
     elif ranked.weights is not None:

@@ -15,11 +15,10 @@ from core.defaults import FEW_EVENTS, LEVEL, N_BINS, N_RESAMPLES, SEED
 from core.metrics import estimates
 from core.metrics.binning import equal_width_cuts
 from core.metrics.clinical.fit import Recalibration, recalibration
-from core.metrics.design_effect import of_rows
 from core.metrics.estimates import PreparedTarget
-from core.metrics.group_resamples import resamples_of
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Floor, Score
+from core.metrics.resampling import Resamples
 from core.predictions import INDEPENDENT, NO_DATE, Outcomes, SamplingDesign
 
 MOST: Final = 12  # groups that are shown
@@ -177,12 +176,12 @@ def subgroups(
     by_group = []
     for name in groups.order:
         rows = names == name
-        own = of_rows(extents, rows)
+        own = extents.take(rows)
         if own.weights is not None and not own.weights.any():
             continue
         fit = recalibration(p[rows], y[rows], level, extents=own)
         ranked = SortedOutcomes.of(Outcomes(p[rows], y[rows], *own))
-        resamples = resamples_of(ranked, n_resamples, SEED)
+        resamples = Resamples.of(ranked, n_resamples, SEED)
         prepared = PreparedTarget(
             name=name,
             target=1,

@@ -10,7 +10,6 @@ from core.configs import AuditConfig
 from core.defaults import N_BINS, N_RESAMPLES_HEAVY
 from core.errors import Refused
 from core.metrics.binning import bin_index, equal_width_edges
-from core.metrics.design_effect import design_effect, of_rows
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
 from core.metrics.human.errors import (
     NO_SPREAD,
@@ -30,9 +29,9 @@ from core.metrics.human.errors import (
     vote_shares,
     voted_rows,
 )
-from core.metrics.intervals import basic, quantile, units, wilson
+from core.metrics.intervals import basic, quantile, wilson
 from core.metrics.records import Gap
-from core.metrics.resampled import resampled_counts
+from core.metrics.units import design_effect, resampled_counts, units
 from core.predictions import Predictions, SamplingDesign
 
 ONE_VOTE = "one vote a row does not tell how far people disagree"
@@ -292,7 +291,7 @@ class _Means:
         As of the rows or groups that can be drawn; infinite for one.
         """
         inside = self.column(part or "one") > 0.0
-        return units(int(inside.sum()), of_rows(self.extents, inside)).wide(level)
+        return units(int(inside.sum()), self.extents.take(inside)).wide(level)
 
     def rows_worth(self, part: str, name: str) -> float:
         """Return the effective sample size of the mean of a column in a part."""
@@ -301,7 +300,7 @@ class _Means:
         if self.extents.independent:
             return float(weight.size)
         column = self.column(name)[inside]
-        return float(weight.sum()) / design_effect(column, of_rows(self.extents, inside))
+        return float(weight.sum()) / design_effect(column, self.extents.take(inside))
 
     def draws(self, config: AuditConfig) -> _Draws:
         """Return the sums of all columns in resamples of rows or groups, votes of a row kept."""

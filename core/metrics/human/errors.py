@@ -15,13 +15,10 @@ from core.arrays import Bool, Float, Int, log_softmax
 from core.defaults import LEVEL, N_BINS, N_RESAMPLES, SEED
 from core.errors import Refused
 from core.metrics.binning import bin_index, equal_width_edges
-from core.metrics.design_effect import of_rows
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
-from core.metrics.grouped import row_signs
-from core.metrics.intervals import units
 from core.metrics.paired import MetricDraws
 from core.metrics.records import Score
-from core.metrics.resampled import resampled_counts
+from core.metrics.units import resampled_counts, row_signs, units
 from core.predictions import Predictions, SamplingDesign, Votes
 
 Ties = Literal["either", "column"]
@@ -226,7 +223,7 @@ def distance(
     blocks = resampled_counts(predictions.n, n_resamples, seed, predictions.extents)
     sums = np.concatenate([block @ table for block in blocks])
     drawn = sums[sums[:, 1] > 0.0]
-    drawable = units(rows.size, of_rows(predictions.extents, table[:, 1] > 0.0))
+    drawable = units(rows.size, predictions.extents.take(table[:, 1] > 0.0))
     grouped = predictions.extents.groups is not None
     known = bool(total[1] > 0.0)
     value = float(total[0] / total[1]) if known else None

@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 from core.arrays import Counts, Float
 from core.defaults import FALSE_ALARMS
 from core.metrics.binning import sums
-from core.metrics.grouped import effective_rows
 from core.metrics.intervals import exact_interval, wilson
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import (
@@ -329,7 +328,7 @@ def certainty_groups(ranked: SortedOutcomes, target: TargetAudit) -> tuple[Group
     )
     parts = sums(ranked, cuts)
     says, right = _share(parts.confidence, parts.count), _share(parts.hits, parts.count)
-    rows = np.nan_to_num(effective_rows(ranked, cuts))
+    rows = np.nan_to_num(ranked.effective_rows(cuts))
     hits = np.nan_to_num(right) * rows
     low, high = wilson(hits, rows, level_of(target))
     looks = max(int(np.count_nonzero(parts.count)), 1)

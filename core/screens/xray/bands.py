@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from core.metrics.clinical import Bands, shifted
 from core.metrics.clinical import bands as estimate_bands
-from core.metrics.grouped import summary_of
+from core.metrics.notices import summary_of
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import DETECTED, VerdictCode
 from core.predictions import Outcomes

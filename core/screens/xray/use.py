@@ -10,10 +10,10 @@ from core.arrays import Bool, Int
 from core.defaults import FALSE_ALARMS, FEW_EVENTS
 from core.metrics.clinical import Classified, HosmerLemeshow, classified, net_benefit
 from core.metrics.clinical.groups import Subgroup
-from core.metrics.design_effect import design_effect
 from core.metrics.intervals import quantile, wilson
 from core.metrics.null_test import holm
 from core.metrics.records import Score
+from core.metrics.units import design_effect
 from core.predictions import INDEPENDENT, SamplingDesign
 from core.screens.kit.cards import level
 from core.screens.kit.numbers import (

@@ -16,8 +16,7 @@ import numpy as np
 from core.arrays import Float, Int, sigmoid
 from core.configs import AuditConfig
 from core.metrics.comparison import Compared, ComparedRows, compare_all
-from core.metrics.paired import BIASED, draws
-from core.metrics.resampled import ResampledRows
+from core.metrics.paired import BIASED, ResampledRows, draws
 from core.metrics.suite import audit
 from core.predictions import Groups, Predictions, ScoreKind, Task
 from core.screens.kit.differences import plain_sentence, sentence

@@ -28,11 +28,10 @@ from core.arrays import Float
 from core.configs import AuditConfig
 from core.defaults import N_RESAMPLES, SEED
 from core.metrics.comparison import Compared, ComparedRows, compare_all
-from core.metrics.intervals import units
-from core.metrics.paired import BIASED, NO_FLOOR, PAIRABLE, MetricDraws, draws
+from core.metrics.paired import BIASED, NO_FLOOR, PAIRABLE, MetricDraws, ResampledRows, draws
 from core.metrics.proper import nll_rows
-from core.metrics.resampled import ResampledRows, resampled_counts
 from core.metrics.suite import audit
+from core.metrics.units import resampled_counts, units
 from core.predictions import Predictions, SamplingDesign
 from tests.benchmarks.claims.comparisons import (
     EQUAL,

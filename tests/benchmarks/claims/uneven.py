@@ -18,14 +18,13 @@ import numpy as np
 from core.arrays import Float, Int, sigmoid
 from core.defaults import LEVEL, N_RESAMPLES, SEED
 from core.metrics.estimates import PreparedTarget
-from core.metrics.grouped import summary_of
-from core.metrics.intervals import units
+from core.metrics.notices import summary_of
 from core.metrics.paired import NO_FLOOR, MetricDraws, difference
 from core.metrics.proper import nll_rows
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import auroc
-from core.metrics.resampled import resampled_counts
 from core.metrics.top_label import ece
+from core.metrics.units import resampled_counts, units
 from core.predictions import Groups, Outcomes, SamplingDesign
 from tests.benchmarks.claims.comparisons import stated
 from tests.benchmarks.claims.designs import COVERAGE, Row, generator, sentence

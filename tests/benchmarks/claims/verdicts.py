@@ -22,10 +22,10 @@ from core.arrays import Bool, Float, row_chunks
 from core.metrics import suite
 from core.metrics.clinical import bands
 from core.metrics.estimates import PreparedTarget
-from core.metrics.intervals import Resamples
 from core.metrics.macro import corrected_codes
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import DETECTED, TargetAudit, Verdict, VerdictCode
+from core.metrics.resampling import Resamples
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.screens.reliability.classes import gap_tone
 from core.screens.reliability.plain import certainty_groups

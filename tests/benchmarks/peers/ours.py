@@ -5,9 +5,10 @@ import numpy as np
 from core.calibrators.temperature import Temperature
 from core.metrics import binning, suite, top_label
 from core.metrics.classwise import classwise_ece
-from core.metrics.intervals import draw, percentile
+from core.metrics.intervals import percentile
 from core.metrics.proper import brier, nll
 from core.metrics.ranked import SortedOutcomes
+from core.metrics.resampling import draw
 from core.metrics.smooth import smece
 from core.ood.separation import NUMBERS, Separation
 from core.predictions import Predictions

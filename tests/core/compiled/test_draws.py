@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from core.compiled.draws import add_drawn, write_binomial, write_poisson
-from core.metrics import intervals
+from core.metrics import resampling
 
 ENDS = [0.0, 0.5, np.nextafter(1.0, 0.0)]
 NEAR_ENDS = [1e-12, 1.0 - 1e-12]  # beyond them a table in float64 tells nothing
@@ -90,21 +90,21 @@ def assert_multinomial(rows, drawn):
 )
 def test_resampled_rows_have_the_moments_of_rows_drawn_with_replacement(rows):
     counts = np.array(rows)
-    drawn = intervals.drawn_rows(counts, 20_000, np.random.default_rng(0))
+    drawn = resampling.drawn_rows(counts, 20_000, np.random.default_rng(0))
     assert_multinomial(counts, drawn)
 
 
 def test_resamples_beyond_the_rows_are_drawn_anew(monkeypatch):
-    monkeypatch.setattr(intervals, "NEARLY", 0.0)  # half of them go beyond at first
+    monkeypatch.setattr(resampling, "NEARLY", 0.0)  # half of them go beyond at first
     counts = np.array([40, 2, 0, 358, 100])
-    assert_multinomial(counts, intervals.drawn_rows(counts, 20_000, np.random.default_rng(0)))
+    assert_multinomial(counts, resampling.drawn_rows(counts, 20_000, np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize("most", [1, 100, 1_000])
 def test_resamples_in_small_blocks_are_the_same(monkeypatch, most):
     """The numbers come in one stream, and no more of them at once than a block, or a resample."""
     counts = np.array([40, 2, 0, 358, 100])
-    whole = intervals.drawn_rows(counts, 50, np.random.default_rng(2))
+    whole = resampling.drawn_rows(counts, 50, np.random.default_rng(2))
     n_at_once = []
 
     def watched(rows, uniform, more, out):
@@ -112,8 +112,8 @@ def test_resamples_in_small_blocks_are_the_same(monkeypatch, most):
         add_drawn(rows, uniform, more, out)
 
     monkeypatch.setattr("core.compiled.draws.add_drawn", watched)
-    monkeypatch.setattr(intervals, "BLOCK_DRAWS", most)
-    blocks = intervals.drawn_rows(counts, 50, np.random.default_rng(2))
+    monkeypatch.setattr(resampling, "BLOCK_DRAWS", most)
+    blocks = resampling.drawn_rows(counts, 50, np.random.default_rng(2))
     np.testing.assert_array_equal(blocks, whole)
     assert len(n_at_once) > 1
     assert all(n <= most or n_resamples == 1 for n, n_resamples in n_at_once)
@@ -121,9 +121,9 @@ def test_resamples_in_small_blocks_are_the_same(monkeypatch, most):
 
 @pytest.mark.parametrize("nearly", [0.5, 3.0])
 def test_every_resample_of_a_few_rows_is_as_likely_as_it_should_be(monkeypatch, nearly):
-    monkeypatch.setattr(intervals, "NEARLY", nearly)
+    monkeypatch.setattr(resampling, "NEARLY", nearly)
     rows, rounds = np.array([3, 8, 1]), 100_000
-    drawn = intervals.drawn_rows(rows, rounds, np.random.default_rng(1))
+    drawn = resampling.drawn_rows(rows, rounds, np.random.default_rng(1))
     seen, times = np.unique(drawn, axis=1, return_counts=True)
     expected = stats.multinomial(12, rows / 12).pmf(seen.T) * rounds
     common = expected > 10
@@ -134,7 +134,7 @@ def test_every_resample_of_a_few_rows_is_as_likely_as_it_should_be(monkeypatch, 
 
 def test_binomial_counts_have_their_moments():
     trials, share = np.array([1, 7, 900]), np.array([0.2, 0.98, 0.6])
-    drawn = intervals.binomial(trials, share, 40_000, np.random.default_rng(0))
+    drawn = resampling.binomial(trials, share, 40_000, np.random.default_rng(0))
     variance = trials * share * (1.0 - share)
     np.testing.assert_allclose(
         drawn.mean(axis=1), trials * share, atol=5 * np.sqrt(variance.max() / 40_000)
@@ -144,7 +144,7 @@ def test_binomial_counts_have_their_moments():
 
 DRAWN = """
 import hashlib, numpy as np
-from core.metrics.intervals import binomial, drawn_rows
+from core.metrics.resampling import binomial, drawn_rows
 rng = np.random.default_rng(0)
 rows = rng.integers(0, 2_000, 300)
 drawn = drawn_rows(rows, 500, rng)

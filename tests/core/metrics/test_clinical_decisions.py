@@ -16,10 +16,10 @@ from core.errors import UsageError
 from core.metrics import clinical, suite
 from core.metrics.clinical.curve import curve_errors
 from core.metrics.clinical.fit import brier_skill, spiegelhalter_z
-from core.metrics.design_effect import design_effect
 from core.metrics.estimates import clinical_scores
 from core.metrics.intervals import exact_interval
 from core.metrics.ranked import SortedOutcomes
+from core.metrics.units import design_effect
 from core.predictions import Outcomes, Predictions, SamplingDesign, ScoreKind, Task
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))

@@ -16,8 +16,8 @@ from core.metrics.comparison import (
     every_pair_level,
     why_not,
 )
-from core.metrics.intervals import Units
 from core.metrics.paired import NO_FLOOR, PAIRED, Difference, MetricDraws
+from core.metrics.units import Units
 from core.predictions import Predictions, ScoreKind, Task, Weights
 
 RNG = np.random.default_rng(0)

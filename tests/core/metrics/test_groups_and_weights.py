@@ -17,25 +17,26 @@ from core.metrics.classwise import class_bins, redrawn_ece
 from core.metrics.clinical.fit import recalibration, spiegelhalter_z
 from core.metrics.clinical.groups import grouping, subgroups
 from core.metrics.comparison import compare, compared
-from core.metrics.design_effect import (
+from core.metrics.notices import summary_of
+from core.metrics.paired import difference, draws
+from core.metrics.ranked import SortedOutcomes
+from core.metrics.ranking import auroc_error
+from core.metrics.resampling import (
+    GroupCells,
+    Resamples,
+    centring_left,
+    outcomes_alike,
+    shares_by_weight,
+    variance_around,
+)
+from core.metrics.suite import audit, prepare
+from core.metrics.units import (
     degrees_of_freedom,
     design_effect,
     intraclass_correlation,
     mean_squares,
+    row_draws,
 )
-from core.metrics.group_resamples import (
-    GroupResamples,
-    centring_left,
-    outcomes_alike,
-    resamples_of,
-    shares_by_weight,
-    variance_around,
-)
-from core.metrics.grouped import GroupCells, effective_mean, effective_rarer, row_draws, summary_of
-from core.metrics.paired import difference, draws
-from core.metrics.ranked import SortedOutcomes
-from core.metrics.ranking import auroc_error
-from core.metrics.suite import audit, prepare
 from core.predictions import (
     COPIES,
     Groups,
@@ -160,15 +161,15 @@ def test_rows_that_are_copies_in_a_group_are_worth_one(times):
     groups = np.repeat(np.arange(400), times)
     copies = SortedOutcomes.of(Outcomes(np.repeat(p, times), np.repeat(y, times), groups))
     once = SortedOutcomes.of(Outcomes(p, y))
-    assert effective_mean(copies, copies.correct) == pytest.approx(400, rel=0.003)
+    assert copies.effective_n(copies.correct) == pytest.approx(400, rel=0.003)
     assert auroc_error(copies) == pytest.approx(auroc_error(once), rel=0.01)
     summary = summary_of("patient", copies)
     assert (summary.n, summary.largest) == (400, times)
     assert summary.design_effect == pytest.approx(times, rel=0.01)
     assert summary.effective_n == pytest.approx(400, rel=0.01)
-    wide, plain = (resamples_of(r, 2_000, 0) for r in (copies, once))
-    assert isinstance(wide, GroupResamples)
-    assert not isinstance(plain, GroupResamples)
+    wide, plain = (Resamples.of(r, 2_000, 0) for r in (copies, once))
+    assert wide.signed_gap.size or wide.floor_hits.dtype == np.float64
+    assert plain.floor_hits.dtype == np.int32
     widths = [np.subtract(*one.gap_interval(0.95)) for one in (wide, plain)]
     assert widths[0] == pytest.approx(widths[1], rel=0.1)
 
@@ -314,15 +315,15 @@ def test_worth_by_hand():
     ranked = SortedOutcomes.of(
         Outcomes(np.full(4, 0.5), np.array([1, 1, 0, 0], bool), np.array([0, 0, 1, 1]))
     )
-    assert effective_mean(ranked, ranked.correct) == pytest.approx(2.0)
+    assert ranked.effective_n(ranked.correct) == pytest.approx(2.0)
     # the other way about: each group half right has no variance at all; Kish's bound holds
     mixed = SortedOutcomes.of(
         Outcomes(np.full(4, 0.5), np.array([1, 0, 1, 0], bool), np.array([0, 0, 1, 1]))
     )
-    assert effective_mean(mixed, mixed.correct) == pytest.approx(4.0)
+    assert mixed.effective_n(mixed.correct) == pytest.approx(4.0)
     # all came true: nothing tells how alike they are, so the groups count
     sure = SortedOutcomes.of(Outcomes(np.full(4, 0.5), np.ones(4, bool), np.array([0, 0, 1, 1])))
-    assert effective_mean(sure, sure.correct) == pytest.approx(2.0)
+    assert sure.effective_n(sure.correct) == pytest.approx(2.0)
 
 
 def test_events_of_patients_whose_risk_the_model_knows_count_for_themselves():
@@ -330,12 +331,12 @@ def test_events_of_patients_whose_risk_the_model_knows_count_for_themselves():
     groups = np.arange(300).repeat(20)
     known = rng.beta(0.2, 0.8, 300).repeat(20)  # patients are at very different risks
     ranked = SortedOutcomes.of(Outcomes(known, rng.random(6_000) < known, groups))
-    alike = ranked.hits * effective_mean(ranked, ranked.correct) / ranked.total
+    alike = ranked.hits * ranked.effective_n(ranked.correct) / ranked.total
     assert alike < 0.15 * ranked.hits
-    assert effective_rarer(ranked) > 0.8 * ranked.hits
+    assert ranked.effective_rarer > 0.8 * ranked.hits
     # of a model that says the same of everyone the same films tell little
     blind = SortedOutcomes.of(Outcomes(np.full(6_000, 0.2), ranked.correct, ranked.groups))
-    assert effective_rarer(blind) < 0.15 * ranked.hits
+    assert blind.effective_rarer < 0.15 * ranked.hits
 
 
 @pytest.mark.slow
@@ -363,7 +364,7 @@ def test_the_floor_of_weighted_rows_redraws_each_outcome_from_its_claim():
     # sums of independent outcomes: central moments sum w^k times those of one outcome
     p, weights = np.array([0.02, 0.1, 0.3, 0.6]), np.array([50.0, 8.0, 1.0, 2.0])
     ranked = SortedOutcomes.of(Outcomes(p, np.array([0, 0, 1, 1], bool), None, weights))
-    drawn = resamples_of(ranked, 60_000, 0).floor(np.array([0, 2, 4]))
+    drawn = Resamples.of(ranked, 60_000, 0).floor(np.array([0, 2, 4]))
     np.testing.assert_allclose(drawn.count, [58.0, 3.0])
     for at, rows in ((0, slice(0, 2)), (1, slice(2, 4))):
         q, w = p[rows], weights[rows]
@@ -497,7 +498,7 @@ def test_the_floor_varies_as_weights_tell():
     p, y, weights = heavy_rows_at_risk(3)
     ranked = SortedOutcomes.of(Outcomes(p, y, None, weights))
     ends, shares = np.array([0, ranked.n]), shares_by_weight(ranked)
-    drawn = resamples_of(ranked, 4_000, 0).floor(ends)
+    drawn = Resamples.of(ranked, 4_000, 0).floor(ends)
     rest = shares * (1 - shares) + (shares - ranked.confidence) ** 2
     assert drawn.gap.mean() == pytest.approx(0.0, abs=0.05 * drawn.gap.std())
     assert drawn.gap.var() == pytest.approx(ranked.weights**2 @ rest, rel=0.07)
@@ -590,7 +591,7 @@ def test_slope_and_intercepts_agree_with_statsmodels(weighted):
     ]
     for score, value, error in expected:
         assert score.value == pytest.approx(value, rel=1e-6, abs=1e-9)
-        rarer = effective_rarer(SortedOutcomes.of(Outcomes(p, y, *given)))
+        rarer = SortedOutcomes.of(Outcomes(p, y, *given)).effective_rarer
         df = 1 / (1 / degrees_of_freedom(given) + 1 / rarer)  # 119 without weights, and few events
         half = t.ppf(0.975, df) * error * factor
         assert score.high - score.value == pytest.approx(half, rel=1e-5)
@@ -857,7 +858,7 @@ def test_a_resample_of_groups_weighs_as_much_as_the_data():
     sizes = np.random.default_rng(2).integers(1, 12, 40)
     groups = np.repeat(np.arange(40), sizes)
     p, y = sample(groups.size)
-    resamples = resamples_of(SortedOutcomes.of(Outcomes(p, y, groups)), 200, 0)
+    resamples = Resamples.of(SortedOutcomes.of(Outcomes(p, y, groups)), 200, 0)
     np.testing.assert_allclose(resamples.count[:, -1], groups.size, rtol=1e-12)
     assert np.std(np.diff(resamples.count[:, [0, resamples.count.shape[1] // 2]])) > 0
 
@@ -867,14 +868,14 @@ def test_an_error_of_the_model_does_not_widen_its_floor():
     n = 2_000
     y = np.repeat(np.arange(n // 2) % 10 > 0, 2)
     ranked = SortedOutcomes.of(Outcomes(np.full(n, 0.3), y, np.arange(n) // 2))
-    resamples = resamples_of(ranked, 4_000, 0)
+    resamples = Resamples.of(ranked, 4_000, 0)
     drawn = np.abs(resamples.floor(np.array([0, n])).gap[:, 0]) / n
     assert drawn.mean() == pytest.approx(np.sqrt(2 / np.pi * 0.09 / (n // 2)), rel=0.05)
 
 
 def test_rows_that_do_not_differ_are_worth_their_groups_by_size():
     alike = SortedOutcomes.of(Outcomes(np.full(4, 0.5), np.ones(4, bool), np.array([0, 1, 1, 1])))
-    assert effective_mean(alike, alike.correct) == pytest.approx(16 / 10)  # 4^2 / (1 + 9)
+    assert alike.effective_n(alike.correct) == pytest.approx(16 / 10)  # 4^2 / (1 + 9)
 
 
 # At the edges ----------------------------------------------------------------------------------
@@ -1011,7 +1012,7 @@ def test_a_bin_that_one_group_rules_is_not_centred():
     confidence, groups = (np.array(column) for column in zip(*low, *high, strict=True))
     correct = np.arange(confidence.size) % 5 == 0
     correct[len(low) :] = False  # each of these rows is 0.9 too sure
-    resamples = resamples_of(SortedOutcomes.of(Outcomes(confidence, correct, groups)), 500, 0)
+    resamples = Resamples.of(SortedOutcomes.of(Outcomes(confidence, correct, groups)), 500, 0)
     drawn = np.abs(resamples.floor(np.array([0, len(low), confidence.size])).gap[:, 1])
     assert drawn.min() > 0.9 * (60 - 19) - 1e-9
     assert drawn.max() > 0.9 * 60

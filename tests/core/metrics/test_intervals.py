@@ -8,7 +8,6 @@ from core.configs import BinRule
 from core.metrics import binning, estimates, suite
 from core.metrics.classwise import class_bins, redrawn_ece
 from core.metrics.intervals import (
-    Resamples,
     basic,
     logit_interval,
     mean_interval,
@@ -19,6 +18,7 @@ from core.metrics.intervals import (
 )
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import aurc, auroc_error
+from core.metrics.resampling import Resamples
 from core.metrics.smooth import smece, smece_draws
 from core.metrics.top_label import ece, ece_em, weighted_gap
 from core.predictions import Outcomes, Predictions, ScoreKind, Task

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from core.metrics.binning import BinSums, equal_width_cuts
-from core.metrics.intervals import Resamples
 from core.metrics.null_test import (
     Null,
     Zone,
@@ -14,6 +13,7 @@ from core.metrics.null_test import (
 )
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Statistic
+from core.metrics.resampling import Resamples
 from core.predictions import Outcomes
 
 

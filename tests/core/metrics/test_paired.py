@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.arrays import SORTED_BY_DIGITS
-from core.metrics import METRICS, paired, resampled
+from core.metrics import METRICS, paired
+from core.metrics import units as sampling
 from core.metrics.estimates import floor_of
-from core.metrics.grouped import row_draws
-from core.metrics.intervals import Units, units
 from core.metrics.paired import PAIRABLE, PAIRED, MetricDraws, difference, draws
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Floor
+from core.metrics.units import Units, row_draws, units
 from core.predictions import INDEPENDENT, Predictions, SamplingDesign, ScoreKind, Task
 from tests.reference import slow_metrics as slow
 
@@ -80,7 +80,7 @@ def taken(run, rows):
 
 def resamples(n, seed=0):
     """The rows of each resample, one list a resample."""
-    rng = np.random.default_rng([seed, resampled.STREAM])
+    rng = np.random.default_rng([seed, sampling.STREAM])
     return [rng.integers(0, n, n) for _ in range(R)]
 
 
@@ -171,7 +171,7 @@ def test_adaptive_error_of_rows_that_all_tie_is_zero_on_every_resample():
 def test_blocks_of_resamples_change_nothing(monkeypatch):
     run = multiclass()
     whole = draws(run, FLOORS, n_resamples=R)
-    monkeypatch.setattr(resampled, "BLOCK_BYTES", 8 * N * 7)  # seven resamples at a time
+    monkeypatch.setattr(sampling, "BLOCK_BYTES", 8 * N * 7)  # seven resamples at a time
     for metric, part in draws(run, FLOORS, n_resamples=R).items():
         np.testing.assert_allclose(part.draws, whole[metric].draws, atol=1e-15)
 
@@ -181,7 +181,7 @@ def test_a_large_matrix_draws_its_classes_less_often(monkeypatch):
     full = draws(run, FLOORS, ("classwise_ece", "ece"), n_resamples=R)
     monkeypatch.setattr(paired, "HEAVY_CELLS", N * K - 1)
     monkeypatch.setattr(paired, "N_RESAMPLES_HEAVY", 10)
-    monkeypatch.setattr(resampled, "BLOCK_BYTES", 8 * N * 5)
+    monkeypatch.setattr(sampling, "BLOCK_BYTES", 8 * N * 5)
     heavy = draws(run, FLOORS, ("classwise_ece", "ece"), n_resamples=R)
     assert heavy["ece"].draws.size == R
     np.testing.assert_allclose(heavy["classwise_ece"].draws, full["classwise_ece"].draws[:10])
@@ -404,9 +404,9 @@ def test_any_run_is_within_its_range_and_holds_the_difference(seed, n, k):
 @pytest.mark.parametrize("dtype", [np.uint8, np.float64])
 def test_many_rows_are_drawn_as_few_are(monkeypatch, dtype):
     """Some at a time, into counts of one byte: still the draws of whole resamples."""
-    monkeypatch.setattr(resampled, "DRAWN_AT_A_TIME", 5_000)
+    monkeypatch.setattr(sampling, "DRAWN_AT_A_TIME", 5_000)
     n = SORTED_BY_DIGITS + 3
-    blocks = resampled.resampled_counts(n, 20, 4, dtype=dtype)
-    rng = np.random.default_rng([4, resampled.STREAM])
+    blocks = sampling.resampled_counts(n, 20, 4, dtype=dtype)
+    rng = np.random.default_rng([4, sampling.STREAM])
     whole = list(row_draws(n, INDEPENDENT, 20, rng))
     np.testing.assert_array_equal(np.concatenate([block.copy() for block in blocks]), whole)

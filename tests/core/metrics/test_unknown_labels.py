@@ -10,8 +10,8 @@ from core.configs import AuditConfig
 from core.errors import Refused
 from core.metrics import paired
 from core.metrics.comparison import compared
-from core.metrics.resampled import resampled_counts
 from core.metrics.suite import audit
+from core.metrics.units import resampled_counts
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.reports.study_json import audit_json
 from core.screens.kit.labels import label_verdicts, labels_sentence, with_unknown

@@ -194,7 +194,7 @@ def test_the_area_and_its_error_are_those_of_the_audit():
         side.variance(each)
         for side, each in zip(found.members, reversed(separation.components(found)), strict=True)
     ]
-    counts = [side.n_groups for side in found.members]
+    counts = [side.units.count for side in found.members]
     both = sum(counts) / (sum(counts) - 1)
     joint = both * sum(v * (g - 1) / g for v, g in zip(parts, counts, strict=True))
     assert ranking.auroc_error(ranked) == pytest.approx(joint**0.5, rel=1e-9)
