@@ -289,8 +289,8 @@ def _add_compare(verb: Parser) -> None:
 
 def _compare(arguments: argparse.Namespace) -> int:
     from core.metrics.comparison import MOST_RUNS, best, compare_all, compared, why_not
-    from core.metrics.human.errors import DISTANCE
     from core.metrics.paired import PAIRED
+    from core.metrics.votes import DISTANCE
     from core.predictions import Task
     from core.reports.study_json import compare_json
     from core.reports.tables import FORMATS, letters

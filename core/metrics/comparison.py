@@ -12,10 +12,10 @@ from core.arrays import Float, digest, row_chunks
 from core.configs import AuditConfig
 from core.defaults import LEVEL, SEED
 from core.metrics import METRICS
-from core.metrics.human.errors import DISTANCE, distance
 from core.metrics.paired import PAIRED, Difference, MetricDraws, difference, draws
 from core.metrics.records import Audit, Score
 from core.metrics.suite import audit
+from core.metrics.votes import DISTANCE, distance
 from core.predictions import Predictions, Task
 
 

@@ -17,7 +17,6 @@ from core.errors import Notice, UsageError
 from core.metrics import METRICS
 from core.metrics.comparison import Compared, Comparison, compare
 from core.metrics.human import HumanAudit
-from core.metrics.human.errors import DISTANCE
 from core.metrics.macro import ChanceAmong, corrected_verdicts
 from core.metrics.paired import PAIRABLE, Difference
 from core.metrics.records import (
@@ -33,6 +32,7 @@ from core.metrics.records import (
     WeightSummary,
 )
 from core.metrics.verdict import SETTLED
+from core.metrics.votes import DISTANCE
 from core.ood.scores import SCORES
 from core.ood.separation import POSITIVE
 from core.screens.reliability.human import agreement_words

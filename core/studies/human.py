@@ -13,21 +13,21 @@ from core.defaults import N_BINS, SEED
 from core.errors import Refused
 from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.estimates import floor_of
-from core.metrics.human import (
-    HumanAudit,
+from core.metrics.human import HumanAudit, human_audit, judged_rows
+from core.metrics.paired import NO_FLOOR, Difference, MetricDraws, difference
+from core.metrics.records import Floor
+from core.metrics.units import resampled_counts, units
+from core.metrics.votes import (
     agreement_rows,
-    human_audit,
-    judged_rows,
+    drawn_ece,
+    ece_floor,
     majority_shares,
     share_ece,
     soft_nll_rows,
     tvd_rows,
     vote_shares,
+    voted_rows,
 )
-from core.metrics.human.errors import drawn_ece, ece_floor, voted_rows
-from core.metrics.paired import NO_FLOOR, Difference, MetricDraws, difference
-from core.metrics.records import Floor
-from core.metrics.units import resampled_counts, units
 from core.predictions import Predictions, Weights
 from core.studies.posthoc import CUT, SHARE, Fit, PosthocRows, calibrated, fit, fit_default, parts
 from core.studies.reliability import Source, loaded

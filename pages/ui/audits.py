@@ -11,9 +11,9 @@ from typing import Final, TypeVar
 from core.configs import AuditConfig, BinRule
 from core.metrics import suite
 from core.metrics.estimates import PreparedTarget
-from core.metrics.human import by_majority as labels_by_majority
-from core.metrics.human.errors import voted_rows
 from core.metrics.records import Audit, ClassRow, TargetAudit
+from core.metrics.votes import by_majority as labels_by_majority
+from core.metrics.votes import voted_rows
 from core.predictions import Outcomes
 from core.predictions import Task as Kind
 from core.screens.kit.numbers import count

@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 from core.arrays import log_softmax
 from core.calibrators.temperature import nll_temperature
 from core.metrics import human
+from core.metrics.votes import soft_nll_rows, vote_shares
 from core.predictions import Groups, Predictions, ScoreKind, Task, Votes, Weights
 from core.studies import human as study
 
@@ -29,10 +30,10 @@ def test_a_temperature_on_votes_minimises_the_soft_nll():
     run = too_sure()
     rows = study.soft_rows(run, study.VOTES)
     temperature, _, after = nll_temperature(rows.scores, rows.labels, rows.weights.of_row)
-    shares = human.vote_shares(run.votes.of_row)
+    shares = vote_shares(run.votes.of_row)
 
     def loss(inverse):
-        return human.soft_nll_rows(log_softmax(inverse * run.scores), shares).mean()
+        return soft_nll_rows(log_softmax(inverse * run.scores), shares).mean()
 
     best = minimize_scalar(loss, bounds=(0.05, 5.0), method="bounded", options={"xatol": 1e-9})
     assert 1.0 / temperature == pytest.approx(best.x, rel=1e-6)

@@ -266,7 +266,7 @@ def test_what_is_kept_depends_on_no_comment_and_on_every_constant(tmp_path, file
 
 def test_what_is_kept_depends_on_the_modules_that_compute_it_and_on_no_others():
     names = set(modules_of(["core.studies.precomputed"]))
-    within = ["metrics.comparison", "metrics.human.errors", "calibrators.spline"]
+    within = ["metrics.comparison", "metrics.votes", "calibrators.spline"]
     within += [
         "calibrators.search",
         "compiled.rows",

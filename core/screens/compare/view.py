@@ -12,9 +12,9 @@ import plotly.graph_objects as go
 
 from core.arrays import Int
 from core.metrics.comparison import Compared, Comparison
-from core.metrics.human.errors import DISTANCE
 from core.metrics.paired import BIASED, PAIRED
 from core.metrics.records import BinTable
+from core.metrics.votes import DISTANCE
 from core.screens.kit import cards
 from core.screens.kit.curves import SHARES, hovers, sheet
 from core.screens.kit.diagram import small_diagram

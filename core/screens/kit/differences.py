@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from core.metrics import METRICS
 from core.metrics.comparison import Compared, Comparison, Leader
-from core.metrics.human.errors import DISTANCE
 from core.metrics.paired import BINNED, PAIRED, Difference
+from core.metrics.votes import DISTANCE
 from core.screens.kit.numbers import (
     FORMS,
     MISSING,

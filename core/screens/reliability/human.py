@@ -8,8 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.calibrators import CALIBRATORS
-from core.metrics.human import HumanAudit, HumanScore, VoteBin
-from core.metrics.human.audit import Disagreement
+from core.metrics.human import Disagreement, HumanAudit, HumanScore, VoteBin
 from core.metrics.records import Gap
 from core.predictions import Predictions
 from core.screens.kit.curves import hovers, sheet, whiskers

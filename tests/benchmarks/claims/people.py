@@ -20,8 +20,8 @@ from core.arrays import Float, Int
 from core.configs import AuditConfig
 from core.defaults import N_BINS
 from core.metrics.binning import bin_index, equal_width_edges
-from core.metrics.human import human_audit, judged_rows, share_ece, vote_shares
-from core.metrics.human.audit import SAME_ENTROPY, disagreement_groups
+from core.metrics.human import SAME_ENTROPY, disagreement_groups, human_audit, judged_rows
+from core.metrics.votes import share_ece, vote_shares
 from core.predictions import Groups, Predictions, ScoreKind, Task, Votes, Weights
 from tests.benchmarks.claims.designs import Rng, Row, generator, sentence, softmax
 

@@ -16,11 +16,23 @@ from scipy.special import gammaln, softmax
 from core.configs import AuditConfig
 from core.errors import Refused
 from core.metrics import human
-from core.metrics.human.audit import disagreement_groups
-from core.metrics.human.errors import CONCENTRATIONS, ece_floor, log_likelihoods
+from core.metrics.human import disagreement_groups
 from core.metrics.intervals import wilson
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.top_label import ece
+from core.metrics.votes import (
+    CONCENTRATIONS,
+    alike_rows,
+    ece_floor,
+    entropy_rows,
+    knowing,
+    log_likelihoods,
+    majority_shares,
+    share_ece,
+    soft_nll_rows,
+    tvd_rows,
+    vote_shares,
+)
 from core.predictions import Groups, Predictions, SamplingDesign, ScoreKind, Task, Votes, Weights
 from tests.reference import slow_human as slow
 
@@ -81,9 +93,9 @@ def test_a_second_implementation_gives_the_same(seed, k, people):
         ((judged.entropy - judged.votes_entropy).mean(), slow.mean(signed)),
         (judged.alike.mean(), slow.rank(logits, votes)),
         (judged.soft_nll.mean(), slow.soft_nll(logits, votes)),
-        (human.share_ece(judged.confidence, judged.agreement), slow.ece(logits, votes)),
+        (share_ece(judged.confidence, judged.agreement), slow.ece(logits, votes)),
         (
-            human.alike_rows(run.scores, run.votes.of_row, "column").mean(),
+            alike_rows(run.scores, run.votes.of_row, "column").mean(),
             slow.rank_by_column(logits, votes),
         ),
     ]
@@ -110,7 +122,7 @@ def test_twice_the_votes_are_as_far_away_but_leave_less_to_chance():
 
 def test_shares_are_as_far_away_as_their_votes_and_have_no_floor():
     run = random_run()
-    shared = human.human_audit(run_of(run.scores, human.vote_shares(run.votes.of_row)), FEW)
+    shared = human.human_audit(run_of(run.scores, vote_shares(run.votes.of_row)), FEW)
     assert values(shared) == pytest.approx(values(human.human_audit(run, FEW)), abs=1e-12)
     assert shared.scores["tvd"].floor is None
     assert "how many people" in shared.scores["tvd"].reason
@@ -134,9 +146,9 @@ def test_one_vote_a_row_gives_the_ordinary_metrics():
 def test_ties_of_people_may_come_in_either_order_and_those_of_the_model_not():
     votes = np.array([[3.0, 3.0, 1.0]] * 4)
     scores = np.array([[0.5, 0.4, 0.1], [0.4, 0.5, 0.1], [0.5, 0.25, 0.25], [0.4, 0.4, 0.2]])
-    assert human.alike_rows(scores, votes).tolist() == [True, True, False, True]
-    assert human.alike_rows(scores, votes, "column").tolist() == [False, True, False, True]
-    assert human.majority_shares(votes)[0].tolist() == [0.5, 0.5, 0.0]
+    assert alike_rows(scores, votes).tolist() == [True, True, False, True]
+    assert alike_rows(scores, votes, "column").tolist() == [False, True, False, True]
+    assert majority_shares(votes)[0].tolist() == [0.5, 0.5, 0.0]
 
 
 def test_rows_without_votes_are_left_out():
@@ -271,15 +283,15 @@ def test_the_floor_is_what_a_model_that_knows_would_show(people, model):
     votes = rng.multinomial(people, true / true.sum(axis=1, keepdims=True)).astype(float)
     p = {"knows": true, "too_sure": true**2, "knows_nothing": rng.dirichlet([1, 1, 1], n)}[model]
     p = p / p.sum(axis=1, keepdims=True)
-    known = human.knowing(votes, np.log(p), np.ones(n), 0)
-    shares = human.vote_shares(votes)
-    entropies = human.entropy_rows(true) - human.entropy_rows(shares)
+    known = knowing(votes, np.log(p), np.ones(n), 0)
+    shares = vote_shares(votes)
+    entropies = entropy_rows(true) - entropy_rows(shares)
     truth = {
-        "tvd": human.tvd_rows(true, shares),
+        "tvd": tvd_rows(true, shares),
         "entropy_gap": np.abs(entropies),
         "entropy_gap_signed": entropies,
-        "rank": human.alike_rows(true, votes),
-        "soft_nll": human.soft_nll_rows(np.log(true), shares),
+        "rank": alike_rows(true, votes),
+        "soft_nll": soft_nll_rows(np.log(true), shares),
     }
     for name, rows in truth.items():
         chance = 4.0 * rows.std() / np.sqrt(n)
@@ -292,7 +304,7 @@ def test_the_floor_of_known_shares_is_the_binomial_distance():
     rng = np.random.default_rng(0)
     votes = rng.multinomial(people, shares, size=1_000).astype(float)
     logits = np.log(np.tile(shares, (1_000, 1)))
-    known = human.knowing(votes, logits, np.ones(1_000), 0)
+    known = knowing(votes, logits, np.ones(1_000), 0)
     exact = sum(slow.binomial_distance(people, q) for q in shares.tolist()) / 2
     assert known.tvd.mean() == pytest.approx(exact, abs=0.01)
 
@@ -418,7 +430,7 @@ def test_chaosnli_gives_the_published_table(chaos, seed, temperature):
     judged = human.judged_rows(run)
     ours = {
         "ece": ece(SortedOutcomes.of(run.outcomes(None)), n_bins=10),  # against the majority
-        "rank": human.alike_rows(run.scores, votes, "column").mean(),
+        "rank": alike_rows(run.scores, votes, "column").mean(),
         "entropy_gap": np.abs(judged.entropy - judged.votes_entropy).mean(),
         "tvd": judged.tvd.mean(),
     }

@@ -7,7 +7,7 @@ from scipy import stats
 from core.calibrators.temperature import Temperature
 from core.metrics.comparison import OTHER_VOTES, compare, compare_all, compared
 from core.metrics.human import human_audit
-from core.metrics.human.errors import DISTANCE, distance
+from core.metrics.votes import DISTANCE, distance
 from core.predictions import Groups, Predictions, ScoreKind, Task, Votes, Weights
 from core.studies.posthoc import judge
 from tests.reference import plain_human as plain

@@ -1,4 +1,8 @@
-"""The audit of one split against votes: every number with its interval and its floor."""
+"""The audit of one split against votes: every number with its interval and its floor; numpy.
+
+Rows carry votes n_ik; h_ik = n_ik / sum_k n_ik are the shares of people. Definitions, with their
+floors and sources: docs/metrics.md, section Human votes.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,7 +15,10 @@ from core.defaults import N_BINS, N_RESAMPLES_HEAVY
 from core.errors import Refused
 from core.metrics.binning import bin_index, equal_width_edges
 from core.metrics.estimates import ONE_GROUP, ONE_ROW
-from core.metrics.human.errors import (
+from core.metrics.intervals import basic, quantile, wilson
+from core.metrics.records import Gap
+from core.metrics.units import design_effect, resampled_counts, units
+from core.metrics.votes import (
     NO_SPREAD,
     NUMBERS,
     Knowing,
@@ -29,9 +36,6 @@ from core.metrics.human.errors import (
     vote_shares,
     voted_rows,
 )
-from core.metrics.intervals import basic, quantile, wilson
-from core.metrics.records import Gap
-from core.metrics.units import design_effect, resampled_counts, units
 from core.predictions import Predictions, SamplingDesign
 
 ONE_VOTE = "one vote a row does not tell how far people disagree"
@@ -45,8 +49,8 @@ class HumanScore:
     # value, low, high: the number and its interval; None where it is infinite, and no ends of one
     # row or group
     value: float | None
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
     # What it would be, on average, of a model that knew the true shares, with as many votes; for
     # `ece_votes` of one whose bins agree with people; for `soft_nll` the mean entropy of the votes,
     # below which nothing can lie
@@ -187,65 +191,54 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
         unknown = ONE_VOTE if votes.totals.max() < 2.0 else ""
     if not unknown:
         known = knowing(votes.of_row, some.log_probabilities(), weights, config.seed)
-    means = _Means.of(judged, weights, some.extents)
-    draws = means.draws(config)
-    floors, level = known or unknown, config.level
-    scores = {name: _mean_score(name, means, draws, floors, level) for name in NUMBERS}
-    scores["soft_nll"] = replace(scores["soft_nll"], floor=means.value("entropy"))
-    scores["ece_votes"] = _ece_score(judged, means, draws, config)
+    means = _Means.of(judged, weights, some.extents, config)
+    scores = {name: _mean_score(name, means, known or unknown) for name in NUMBERS}
+    scores["soft_nll"] = replace(scores["soft_nll"], floor=means.mean("entropy"))
+    scores["ece_votes"] = _ece_score(judged, means, config)
     totals = votes.totals if votes.counted else None
     most = votes.of_row == votes.of_row.max(axis=1, keepdims=True)
-    gap = means.value("gap")
     return HumanAudit(
         name=votes.name,
         n=some.n,
         n_rows=predictions.n,
         n_classes=predictions.n_classes,
-        level=level,
+        level=config.level,
         least=None if totals is None else float(totals.min()),
         mean=None if totals is None else float(totals.mean()),
         most=None if totals is None else float(totals.max()),
         tied=int(np.count_nonzero(most.sum(axis=1) > 1)),
-        confidence=means.value("confidence"),
-        agreement=means.value("agreement"),
-        direction=Gap(gap, *_gap_ends(means, draws, "", level)),
+        confidence=means.mean("confidence"),
+        agreement=means.mean("agreement"),
+        direction=Gap(means.mean("gap"), *means.gap_ends()),
         scores=scores,
         known_nll=None if known is None else float(known.soft_nll.mean()),
-        bins=_bins(means, draws, level),
-        disagreement=_disagreement(means, draws, known, level),
+        bins=_bins(means),
+        disagreement=_disagreement(means, known),
         by_majority=by_majority(votes.of_row, some.labels),
     )
 
 
 @dataclass(frozen=True)
-class _Draws:
-    """Sums in resamples, as named columns (R, C) of values times how often rows are drawn."""
-
-    names: tuple[str, ...]
-    sums: Float
-
-    def of(self, name: str) -> Float:
-        """Return the mean of a column in each resample."""
-        return self.sum(name) / self.sum("one")
-
-    def sum(self, name: str) -> Float:
-        """Return a column."""
-        return np.asarray(self.sums[:, self.names.index(name)])
-
-
-@dataclass(frozen=True)
 class _Means:
-    """Row values as columns (N, C): one, what is averaged, and one and gap by bin and by group."""
+    """Means of row values over all rows, or a part of them: a bin, or a group by disagreement.
+
+    `columns` (N, C) are named: one, what is averaged, and of each part which rows it holds, and
+    their gaps and agreements. `sums` (R, C) are those of the columns in resamples of rows or
+    groups, votes of a row kept. A part that is left out is all rows.
+    """
 
     names: tuple[str, ...]
     columns: Float
+    sums: Float
     weights: Float
     extents: SamplingDesign
-    bins: Int
-    groups: Int
+    bins: Int  # (N,), bin of each row
+    level: float  # of the intervals
 
     @classmethod
-    def of(cls, judged: JudgedRows, weights: Float, extents: SamplingDesign) -> "_Means":
+    def of(
+        cls, judged: JudgedRows, weights: Float, extents: SamplingDesign, config: AuditConfig
+    ) -> "_Means":
         off = judged.entropy - judged.votes_entropy
         gap = judged.confidence - judged.agreement
         columns = {
@@ -270,31 +263,47 @@ class _Means:
                 columns[f"{word} {k} agreement"] = np.where(inside, judged.agreement, 0.0)
         counted = weights > 0.0  # an infinite value of weight 0 counts nothing
         table = np.where(counted[:, None], np.column_stack(list(columns.values())), 0.0)
-        return cls(tuple(columns), table, weights, extents, bins, groups)
+        n, rounds = weights.size, config.n_resamples
+        if n >= HEAVY_ROWS:
+            rounds = min(rounds, N_RESAMPLES_HEAVY)
+        finite = np.where(np.isfinite(table), table, 0.0)
+        blocks = resampled_counts(n, rounds, config.seed, extents)
+        sums = np.concatenate([block @ finite for block in blocks])
+        return cls(tuple(columns), table, sums, weights, extents, bins, config.level)
+
+    def parts(self, word: str) -> list[str]:
+        """Return the bins, or the groups, that hold any weight."""
+        listed = [name for name in self.names if name.startswith(word) and name.count(" ") == 1]
+        return [part for part in listed if (self.weights * self.column(part)).any()]
 
     def column(self, name: str) -> Float:
-        """Return a column."""
+        """Return a column, (N,)."""
         return np.asarray(self.columns[:, self.names.index(name)])
 
-    def value(self, name: str) -> float:
+    def drawn_sums(self, name: str) -> Float:
+        """Return the sum of a column in each resample, (R,)."""
+        return np.asarray(self.sums[:, self.names.index(name)])
+
+    def mean(self, name: str, part: str = "") -> float:
         """Return the weighted mean of a column."""
-        return float(self.weights @ self.column(name) / self.weights.sum())
+        w = self.weights * self.column(part or "one")
+        return float(w @ self.column(name) / w.sum()) if w.any() else float("nan")
 
-    def within(self, part: str, values: Float) -> float:
-        """Return the weighted mean of values over a bin or a group."""
-        w = self.weights * self.column(part)
-        return float(w @ values / w.sum()) if w.any() else float("nan")
+    def drawn(self, name: str, part: str = "") -> Float:
+        """Return the mean of a column in the resamples that drew any of the part."""
+        rows = self.drawn_sums(part or "one")
+        return self.drawn_sums(f"{part} {name}".strip())[rows > 0.0] / rows[rows > 0.0]
 
-    def wide(self, part: str, level: float) -> float:
+    def wide(self, part: str = "") -> float:
         """Return how many standard errors in resamples of a part an interval reaches either way.
 
         As of the rows or groups that can be drawn; infinite for one.
         """
         inside = self.column(part or "one") > 0.0
-        return units(int(inside.sum()), self.extents.take(inside)).wide(level)
+        return units(int(inside.sum()), self.extents.take(inside)).wide(self.level)
 
-    def rows_worth(self, part: str, name: str) -> float:
-        """Return the effective sample size of the mean of a column in a part."""
+    def effective_n(self, name: str, part: str = "") -> float:
+        """Return the effective sample size of the mean of a column."""
         inside = self.column(part or "one") > 0.0
         weight = self.weights[inside]
         if self.extents.independent:
@@ -302,15 +311,32 @@ class _Means:
         column = self.column(name)[inside]
         return float(weight.sum()) / design_effect(column, self.extents.take(inside))
 
-    def draws(self, config: AuditConfig) -> _Draws:
-        """Return the sums of all columns in resamples of rows or groups, votes of a row kept."""
-        n = self.weights.size
-        rounds = (
-            config.n_resamples if n < HEAVY_ROWS else min(config.n_resamples, N_RESAMPLES_HEAVY)
-        )
-        finite = np.where(np.isfinite(self.columns), self.columns, 0.0)
-        blocks = resampled_counts(n, rounds, config.seed, self.extents)
-        return _Draws(self.names, np.concatenate([block @ finite for block in blocks]))
+    def mean_ends(self, name: str, part: str = "") -> tuple[float, float]:
+        """Return Student's interval of a mean, longer on the side to which the resamples lean."""
+        return leaning_ends(self.mean(name, part), self.drawn(name, part), self.wide(part))
+
+    def share_ends(self, name: str, part: str = "") -> tuple[float, float]:
+        """Return the interval of a share: of its mean, and Wilson's with its effective trials.
+
+        These give it the variance that it has in the resamples. Where they do not differ, however
+        few, the trials are the rows: no share varies more from row to row than right and wrong do.
+        """
+        value = float(np.clip(self.mean(name, part), 0.0, 1.0))
+        drawn, wide = self.drawn(name, part), self.wide(part)
+        trials = self.effective_n(name, part)
+        if 0.0 < value < 1.0 and np.isfinite(wide) and drawn.std() > NO_SPREAD:
+            trials = value * (1.0 - value) / float(drawn.std() * wide / quantile(self.level)) ** 2
+        ends = wilson(np.array(value * trials), np.array(trials), self.level)
+        low, high = self.mean_ends(name, part)
+        return max(0.0, min(low, float(ends[0]))), min(1.0, max(high, float(ends[1])))
+
+    def gap_ends(self, part: str = "") -> tuple[float, float]:
+        """Return the interval of a gap, at least as wide as people's where all agree alike."""
+        low, high = np.clip(self.mean_ends("gap", part), -1.0, 1.0).tolist()
+        if self.drawn("agreement", part).std() > NO_SPREAD:
+            return low, high
+        share, confidence = self.share_ends("agreement", part), self.mean("confidence", part)
+        return min(low, confidence - share[1]), max(high, confidence - share[0])
 
 
 def disagreement_groups(entropy: Float, weights: Float) -> Int:
@@ -326,33 +352,30 @@ def disagreement_groups(entropy: Float, weights: Float) -> Int:
     return np.unique(group, return_inverse=True)[1][place].astype(np.int64)
 
 
-def _mean_score(
-    name: str, means: _Means, draws: _Draws, known: Knowing | str, level: float
-) -> HumanScore:
-    value = means.value(name)
-    reason = known if isinstance(known, str) else ""
-    floor = bound = None
+def _mean_score(name: str, means: _Means, known: Knowing | str) -> HumanScore:
+    """Return a mean with its interval, and the floor, or why there is none."""
+    value = means.mean(name)
+    score = HumanScore(value=value, floor=None, reason=known if isinstance(known, str) else "")
     if isinstance(known, Knowing):
-        floor, bound = float(getattr(known, name).mean()), known.bound(name, TAIL)
+        floor = float(getattr(known, name).mean())
+        score = replace(score, floor=floor, bound=known.bound(name, TAIL))
     if not np.isfinite(value):
-        return HumanScore(
-            value=None, low=None, high=None, floor=floor, bound=bound, reason=INFINITE
-        )
+        return replace(score, value=None, reason=INFINITE)
     if name == "rank":
-        low, high = _share_ends(means, draws, "", name, level)
-    elif np.isfinite(means.wide("", level)):
-        ends, (least, most) = _mean_ends(means, draws, "", name, level), RANGES[name]
+        low, high = means.share_ends(name)
+    elif np.isfinite(means.wide()):
+        ends, (least, most) = means.mean_ends(name), RANGES[name]
         low, high = max(ends[0], least), min(ends[1], most)
     else:
-        alone = ONE_ROW if means.extents.groups is None else ONE_GROUP
-        return HumanScore(value=value, low=None, high=None, floor=floor, bound=bound, reason=alone)
-    return HumanScore(value=value, low=low, high=high, floor=floor, bound=bound, reason=reason)
+        return replace(score, reason=ONE_ROW if means.extents.groups is None else ONE_GROUP)
+    return replace(score, low=low, high=high)
 
 
-def _ece_score(judged: JudgedRows, means: _Means, draws: _Draws, config: AuditConfig) -> HumanScore:
+def _ece_score(judged: JudgedRows, means: _Means, config: AuditConfig) -> HumanScore:
     value = share_ece(judged.confidence, judged.agreement, means.weights)
-    gaps = [draws.sum(name) for name in means.names if name.startswith("bin ") and "gap" in name]
-    drawn = drawn_ece(np.stack(gaps, axis=1), draws.sum("one"))
+    names = [name for name in means.names if name.startswith("bin ") and "gap" in name]
+    gaps = [means.drawn_sums(name) for name in names]
+    drawn = drawn_ece(np.stack(gaps, axis=1), means.drawn_sums("one"))
     rng = np.random.default_rng([config.seed, 8])
     residual = judged.confidence - judged.agreement
     chance = ece_floor(residual, means.bins, means.extents, len(drawn), rng)
@@ -362,64 +385,15 @@ def _ece_score(judged: JudgedRows, means: _Means, draws: _Draws, config: AuditCo
     return HumanScore(value=value, low=low, high=high, floor=float(chance.mean()), bound=bound)
 
 
-def _parts(means: _Means, word: str) -> list[str]:
-    return [name for name in means.names if name.startswith(word) and name.count(" ") == 1]
-
-
-def _ratio(draws: _Draws, part: str, what: str) -> Float:
-    """Return the mean of a part, or of all rows, in the resamples that drew any of it."""
-    rows = draws.sum(part or "one")
-    return draws.sum(f"{part} {what}".strip())[rows > 0.0] / rows[rows > 0.0]
-
-
-def _mean_ends(
-    means: _Means, draws: _Draws, part: str, name: str, level: float
-) -> tuple[float, float]:
-    """Return Student's interval of a mean, longer on the side to which the resamples lean."""
-    value, wide = means.within(part or "one", means.column(name)), means.wide(part, level)
-    return leaning_ends(value, _ratio(draws, part, name), wide)
-
-
-def _share_ends(
-    means: _Means, draws: _Draws, part: str, name: str, level: float
-) -> tuple[float, float]:
-    """Return the interval of a share: of its mean, and Wilson's with as many trials as it is worth.
-
-    These give it the variance that it has in the resamples. Where they do not differ, however few,
-    the trials are the rows: no share varies more from row to row than right and wrong do.
-    """
-    value = float(np.clip(means.within(part or "one", means.column(name)), 0.0, 1.0))
-    drawn, wide = _ratio(draws, part, name), means.wide(part, level)
-    trials = means.rows_worth(part, name)
-    if 0.0 < value < 1.0 and np.isfinite(wide) and drawn.std() > NO_SPREAD:
-        trials = value * (1.0 - value) / float(drawn.std() * wide / quantile(level)) ** 2
-    ends = wilson(np.array(value * trials), np.array(trials), level)
-    low, high = _mean_ends(means, draws, part, name, level)
-    return max(0.0, min(low, float(ends[0]))), min(1.0, max(high, float(ends[1])))
-
-
-def _gap_ends(means: _Means, draws: _Draws, part: str, level: float) -> tuple[float, float]:
-    """Return the interval of a gap, at least as wide as people's where all agree alike."""
-    low, high = np.clip(_mean_ends(means, draws, part, "gap", level), -1.0, 1.0).tolist()
-    if _ratio(draws, part, "agreement").std() > NO_SPREAD:
-        return low, high
-    share = _share_ends(means, draws, part, "agreement", level)
-    confidence = means.within(part or "one", means.column("confidence"))
-    return min(low, confidence - share[1]), max(high, confidence - share[0])
-
-
-def _bins(means: _Means, draws: _Draws, level: float) -> tuple[VoteBin, ...]:
+def _bins(means: _Means) -> tuple[VoteBin, ...]:
     bins = []
-    for part in _parts(means, "bin"):
-        inside = means.column(part)
-        if not (means.weights * inside).any():
-            continue
-        low, high = _share_ends(means, draws, part, "agreement", level)
+    for part in means.parts("bin"):
+        low, high = means.share_ends("agreement", part)
         bins.append(
             VoteBin(
-                count=int(inside.sum()),
-                confidence=means.within(part, means.column("confidence")),
-                agreement=means.within(part, means.column("agreement")),
+                count=int(means.column(part).sum()),
+                confidence=means.mean("confidence", part),
+                agreement=means.mean("agreement", part),
                 low=low,
                 high=high,
             )
@@ -427,21 +401,18 @@ def _bins(means: _Means, draws: _Draws, level: float) -> tuple[VoteBin, ...]:
     return tuple(bins)
 
 
-def _disagreement(
-    means: _Means, draws: _Draws, known: Knowing | None, level: float
-) -> Disagreement:
-    parts = [part for part in _parts(means, "group") if (means.weights * means.column(part)).any()]
-    ends = [_gap_ends(means, draws, part, level) for part in parts]
+def _disagreement(means: _Means, known: Knowing | None) -> Disagreement:
+    parts = means.parts("group")
+    low, high = np.array([means.gap_ends(part) for part in parts]).T.copy()
+    gaps = np.full(len(parts), np.nan)  # of a model that knew the true shares
+    if known is not None:
+        for i, part in enumerate(parts):
+            weights = (means.weights * means.column(part))[known.rows]
+            if weights.any():
+                gaps[i] = weights @ known.row_gap / weights.sum()
 
     def of(name: str) -> Float:
-        return np.array([means.within(part, means.column(name)) for part in parts])
-
-    gaps = np.full(len(parts), np.nan)  # of a model that knew the true shares
-    for i, part in enumerate(parts if known else ()):
-        assert known is not None
-        weights = (means.weights * means.column(part))[known.rows]
-        if weights.any():
-            gaps[i] = weights @ known.row_gap / weights.sum()
+        return np.array([means.mean(name, part) for part in parts])
 
     return Disagreement(
         entropy=of("entropy"),
@@ -449,7 +420,7 @@ def _disagreement(
         confidence=of("confidence"),
         agreement=of("agreement"),
         gap=of("gap"),
-        low=np.array([low for low, _ in ends]),
-        high=np.array([high for _, high in ends]),
+        low=low,
+        high=high,
         known=gaps,
     )
