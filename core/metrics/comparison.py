@@ -257,7 +257,7 @@ def _comparison(
         other_votes = run.rows.votes != runs[reference].rows.votes
         differences.append(
             {
-                m: Difference(m, None, None, None, levels[m], run.rows.n, {}, OTHER_VOTES)
+                m: Difference.undefined(m, levels[m], run.rows.n, OTHER_VOTES)
                 if m == DISTANCE and other_votes
                 else difference(run.draws[m], base[m], levels[m])
                 for m in alike

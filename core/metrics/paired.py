@@ -21,7 +21,7 @@ from core.metrics.intervals import percentile, quantile
 from core.metrics.notices import nll_reason
 from core.metrics.proper import nll_rows
 from core.metrics.ranked import SortedOutcomes
-from core.metrics.records import Floor, Setting
+from core.metrics.records import Floor, Score, Setting
 from core.metrics.smooth import smece_draws
 from core.metrics.suite import UNAVAILABLE, label_predictions
 from core.metrics.units import Units, resampled_counts, units
@@ -207,20 +207,8 @@ class MetricDraws:
 
 
 @dataclass(frozen=True)
-class Difference:
-    """One run's metric minus another's on the same rows, with a paired interval; fractions.
-
-    `value` is None where either metric is undefined; `reason` then says why.
-    """
-
-    metric: str
-    value: float | None
-    low: float | None
-    high: float | None
-    level: float
-    n: int
-    settings: Mapping[str, Setting] = field(default_factory=dict)
-    reason: str = ""
+class Difference(Score):
+    """One run's metric minus another's on the same rows, with a paired interval."""
 
     @property
     def tie(self) -> bool:
@@ -341,7 +329,7 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
     assert (run.metric, run.n, run.seed) == (reference.metric, reference.n, reference.seed)
     if run.value is None or reference.value is None:
         reason = run.reason or reference.reason
-        return Difference(run.metric, None, None, None, level, run.n, {}, reason)
+        return Difference.undefined(run.metric, level, run.n, reason)
     value = run.value - reference.value
     if min(run.n, run.units.count) < 2:
         reason = ONE_GROUP if run.grouped else ONE_ROW

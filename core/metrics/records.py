@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -148,7 +148,7 @@ class Score:
         n: int,
         reason: str,
         settings: Mapping[str, Setting] | None = None,
-    ) -> "Score":
+    ) -> Self:
         """Return a score without a value, and why."""
         return cls(metric, None, None, None, level, n, settings or {}, reason)
 

@@ -122,7 +122,7 @@ def with_auroc(
 
     def auroc_less(i: int, other: int) -> Difference:
         if why:
-            return Difference(AUROC, None, None, None, each, rows[i].n, reason=why)
+            return Difference.undefined(AUROC, each, rows[i].n, why)
         of_run, of_other = (
             (risks[k].confidence[~event], risks[k].confidence[event]) for k in (i, other)
         )
