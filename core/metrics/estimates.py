@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from core.metrics.ranked import SortedOutcomes
 from core.metrics.ranking import area, auprc, aurc, auroc, auroc_error
 from core.metrics.records import FLOOR_LEVELS, BinTable, Floor, Gap, GroupSummary, Score, Setting
 from core.metrics.resampling import Resamples, bootstrap
-from core.metrics.smooth import pgap, pgap_draws, smce, smce_draws, smece, smece_draws, to_nodes
+from core.metrics.smooth import pgap_draws, smce_draws, smece_draws, to_nodes
 from core.metrics.units import (
     RowUnits,
     degrees_of_freedom,
@@ -113,26 +114,84 @@ ECE_OF: dict[BinRule, str] = {BinRule.EQUAL_WIDTH: "ece", BinRule.EQUAL_MASS: "e
 Estimate = tuple[Score, Floor]
 
 
-def binned(prepared: PreparedTarget, metric: str, *, n_bins: int, level: float) -> Estimate:
-    """Return a binned error with its interval and noise floor; a sweep with the bins it found."""
-    rule, function = BINNED[metric], METRICS[metric].function
-    if rule.sweeps:
-        value, cuts = function(prepared.ranked), top_label.sweep_cuts(prepared.ranked, rule.cuts)
-        n_bins = len(cuts) - 1
+class _Recipe(NamedTuple):
+    """An error of the rows, and how it is computed from sums between cuts, of resamples as well."""
+
+    value: float
+    cuts: Int
+    statistic: top_label.Statistic
+    settings: dict[str, Setting]
+
+
+def error_of(
+    prepared: PreparedTarget,
+    metric: str,
+    *,
+    n_bins: int,
+    level: float,
+    smece: str = "exact",
+    rounds: int | None = None,
+) -> Estimate:
+    """Return one of `CLAIM_ERRORS` with its interval and noise floor.
+
+    `n_bins`: of binned errors; a sweep has the bins it found; `smece`: how the smooth error is
+    computed; `rounds`: its resamples, all where left out.
+    """
+    ranked, resamples, n = prepared.ranked, prepared.resamples, prepared.ranked.total
+    rule, function = METRICS[metric].binned, METRICS[metric].function
+    if rule is None:
+        value, cuts, statistic, settings = _without_bins(prepared, metric, smece, rounds)
     else:
-        value = function(prepared.ranked, n_bins=n_bins)
-        cuts = rule.cuts(prepared.ranked, n_bins)
-    settings: dict[str, Setting] = {"n_bins": n_bins, "bins": rule.bins}
-    if metric == "mce":
-        settings["rows_in_bin"] = top_label.worst_bin_rows(prepared.ranked, n_bins)
-    score, floor = _from_cuts(prepared, metric, (value, cuts, rule.statistic, settings), level)
-    reason = _too_small(prepared.ranked, cuts) if rule.unweighted else ""
+        statistic = rule.statistic
+        if rule.sweeps:
+            value, cuts = function(ranked), top_label.sweep_cuts(ranked, rule.cuts)
+            n_bins = len(cuts) - 1
+        else:
+            value, cuts = function(ranked, n_bins=n_bins), rule.cuts(ranked, n_bins)
+        settings = {"n_bins": n_bins, "bins": rule.bins}
+        if metric == "mce":
+            settings["rows_in_bin"] = top_label.worst_bin_rows(ranked, n_bins)
+    draws = statistic(resamples.bootstrap(cuts), n)
+    chance = statistic(resamples.floor(cuts), n)
+    # resamples scatter around the sample's own error, from which nothing is taken off
+    plug_in = statistic if rule is None or rule.plug_in is None else rule.plug_in
+    centre = plug_in(resamples.observed(cuts), n).item()
+    score, floor = _error_score(prepared, metric, (value, draws, centre, settings), chance, level)
+    reason = _too_small(ranked, cuts) if rule is not None and rule.unweighted else ""
     if reason:
-        settings_left = {
-            key: setting for key, setting in score.settings.items() if key != "interval"
-        }
-        score = replace(score, low=None, high=None, settings=settings_left, reason=reason)
+        settings = {key: setting for key, setting in score.settings.items() if key != "interval"}
+        score = replace(score, low=None, high=None, settings=settings, reason=reason)
     return score, floor
+
+
+def _without_bins(
+    prepared: PreparedTarget, metric: str, kernel: str, rounds: int | None
+) -> _Recipe:
+    """Return the recipe of an error that is read from all cells.
+
+    Of resamples the smooth error has the exact kernel, its bandwidth searched every time; the
+    claims of the last two move to an even grid.
+    """
+    ranked, resamples, function = prepared.ranked, prepared.resamples, METRICS[metric].function
+    if metric == "ks":
+        return _Recipe(function(ranked), resamples.cuts, top_label.largest_sum, {})
+    own = resamples.observed(resamples.cuts)
+    confidence = np.clip(own.confidence / own.count, 0.0, 1.0)
+
+    def smooth(bins: binning.BinSums, n: float) -> Float:
+        return smece_draws(np.atleast_2d(bins.gap)[:rounds], confidence, n)
+
+    def lipschitz(bins: binning.BinSums, n: float) -> Float:
+        few = min(prepared.n_resamples, defaults.N_RESAMPLES_HEAVY)
+        gaps = to_nodes(np.atleast_2d(bins.gap)[:few], confidence)
+        if metric == "smce":
+            return smce_draws(gaps, n)
+        return pgap_draws(gaps, to_nodes(np.atleast_2d(bins.count)[:few], confidence), n)
+
+    if metric == "smece":
+        value = function(ranked, method=kernel)
+        return _Recipe(value, resamples.cuts, smooth, {"kernel": kernel})
+    return _Recipe(function(ranked), resamples.cuts, lipschitz, {})
 
 
 def _too_small(ranked: SortedOutcomes, cuts: Int) -> str:
@@ -145,49 +204,6 @@ def _too_small(ranked: SortedOutcomes, cuts: Int) -> str:
     smallest = f"{small.min():,.0f}"
     rows = f"{smallest} row{'' if smallest == '1' else 's'}"
     return f"a bin of {rows} can decide it: under {FEWEST} of an outcome are expected in it"
-
-
-def ks(prepared: PreparedTarget, *, level: float) -> Estimate:
-    """Return the Kolmogorov-Smirnov error with interval and floor."""
-    value, cuts = top_label.ks(prepared.ranked), prepared.resamples.cuts
-    return _from_cuts(prepared, "ks", (value, cuts, top_label.largest_sum, {}), level)
-
-
-def error_of(
-    prepared: PreparedTarget,
-    metric: str,
-    *,
-    n_bins: int,
-    level: float,
-    smece: str = "exact",
-    rounds: int | None = None,
-) -> Estimate:
-    """Return one of `CLAIM_ERRORS`; `rounds` is of the smECE, all resamples where left out."""
-    if metric in BINNED:
-        return binned(prepared, metric, n_bins=n_bins, level=level)
-    if metric == "smece":
-        rounds = prepared.n_resamples if rounds is None else rounds
-        return smooth(prepared, method=smece, level=level, n_resamples=rounds)
-    if metric == "ks":
-        return ks(prepared, level=level)
-    return lipschitz(prepared, metric, level=level)
-
-
-def _from_cuts(
-    prepared: PreparedTarget,
-    metric: str,
-    measurement: tuple[float, Int, top_label.Statistic, dict[str, Setting]],
-    level: float,
-) -> Estimate:
-    value, cuts, statistic, settings = measurement
-    resamples, n = prepared.resamples, prepared.ranked.total
-    draws = statistic(resamples.bootstrap(cuts), n)
-    chance = statistic(resamples.floor(cuts), n)
-    # resamples scatter around the sample's own error, from which nothing is taken off
-    rule = METRICS[metric].binned
-    plug_in = statistic if rule is None or rule.plug_in is None else rule.plug_in
-    centre = float(plug_in(resamples.observed(cuts), n))
-    return _error_score(prepared, metric, (value, draws, centre, settings), chance, level)
 
 
 def _error_score(
@@ -212,39 +228,6 @@ def floor_of(draws: Float) -> Floor:
     """Return mean and quantiles of what a calibrated model would show."""
     quantiles = tuple(np.quantile(draws, FLOOR_LEVELS).tolist())
     return Floor(float(draws.mean()), quantiles[FLOOR_LEVELS.index(0.95)], quantiles)
-
-
-def smooth(prepared: PreparedTarget, *, method: str, level: float, n_resamples: int) -> Estimate:
-    """Return smECE; interval and floor from the exact kernel, bandwidth searched every time."""
-    resamples, n = prepared.resamples, prepared.ranked.total
-    cuts = resamples.cuts
-    own = resamples.observed(cuts)
-    confidence = np.clip(own.confidence / own.count, 0.0, 1.0)
-    draws = smece_draws(resamples.bootstrap(cuts).gap[:n_resamples], confidence, n)
-    chance = smece_draws(resamples.floor(cuts).gap[:n_resamples], confidence, n)
-    centre = float(smece_draws(own.gap[None, :], confidence, n)[0])
-    value = smece(prepared.ranked, method=method)
-    measurement = (value, draws, centre, {"kernel": method})
-    return _error_score(prepared, "smece", measurement, chance, level)
-
-
-def lipschitz(prepared: PreparedTarget, metric: str, *, level: float) -> Estimate:
-    """Return smCE or the post-processing gap; resamples move their claims to an even grid."""
-    resamples, n = prepared.resamples, prepared.ranked.total
-    cuts, rounds = resamples.cuts, min(prepared.n_resamples, defaults.N_RESAMPLES_HEAVY)
-    own = resamples.observed(cuts)
-    confidence = np.clip(own.confidence / own.count, 0.0, 1.0)
-
-    def draws_of(bins: binning.BinSums) -> Float:
-        gaps = to_nodes(np.atleast_2d(bins.gap)[:rounds], confidence)
-        if metric == "smce":
-            return smce_draws(gaps, n)
-        return pgap_draws(gaps, to_nodes(np.atleast_2d(bins.count)[:rounds], confidence), n)
-
-    chance = draws_of(resamples.floor(cuts))
-    value = (smce if metric == "smce" else pgap)(prepared.ranked)
-    draws, centre = draws_of(resamples.bootstrap(cuts)), float(draws_of(own)[0])
-    return _error_score(prepared, metric, (value, draws, centre, {}), chance, level)
 
 
 def classwise(

@@ -195,6 +195,18 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
     scores = {name: _mean_score(name, means, known or unknown) for name in NUMBERS}
     scores["soft_nll"] = replace(scores["soft_nll"], floor=means.mean("entropy"))
     scores["ece_votes"] = _ece_score(judged, means, config)
+    bins = []
+    for part in means.parts("bin"):
+        low, high = means.share_ends("agreement", part)
+        bins.append(
+            VoteBin(
+                count=int(means.column(part).sum()),
+                confidence=means.mean("confidence", part),
+                agreement=means.mean("agreement", part),
+                low=low,
+                high=high,
+            )
+        )
     totals = votes.totals if votes.counted else None
     most = votes.of_row == votes.of_row.max(axis=1, keepdims=True)
     return HumanAudit(
@@ -212,7 +224,7 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
         direction=Gap(means.mean("gap"), *means.gap_ends()),
         scores=scores,
         known_nll=None if known is None else float(known.soft_nll.mean()),
-        bins=_bins(means),
+        bins=tuple(bins),
         disagreement=_disagreement(means, known),
         by_majority=by_majority(votes.of_row, some.labels),
     )
@@ -383,22 +395,6 @@ def _ece_score(judged: JudgedRows, means: _Means, config: AuditConfig) -> HumanS
     own = float(np.quantile(chance, config.level))
     low, high = basic(value, drawn, config.level, centre=value, floor=own)
     return HumanScore(value=value, low=low, high=high, floor=float(chance.mean()), bound=bound)
-
-
-def _bins(means: _Means) -> tuple[VoteBin, ...]:
-    bins = []
-    for part in means.parts("bin"):
-        low, high = means.share_ends("agreement", part)
-        bins.append(
-            VoteBin(
-                count=int(means.column(part).sum()),
-                confidence=means.mean("confidence", part),
-                agreement=means.mean("agreement", part),
-                low=low,
-                high=high,
-            )
-        )
-    return tuple(bins)
 
 
 def _disagreement(means: _Means, known: Knowing | None) -> Disagreement:

@@ -191,7 +191,7 @@ def diagram(
         Its metrics and noise floor hold the ECE of that rule only.
     """
     metric = estimates.ECE_OF[rule]
-    score, floor = estimates.binned(prepared, metric, n_bins=n_bins, level=level)
+    score, floor = estimates.error_of(prepared, metric, n_bins=n_bins, level=level)
     bins = estimates.bin_table(prepared, n_bins, rule, level)
     gap = estimates.direction(prepared, level)
     event = None if prepared.target is None else prepared.name
@@ -398,7 +398,7 @@ def _audit_answers(
     """
     prepared = _prepared(predictions, None, config)
     shown = _diagram(prepared, config)
-    error, floor = estimates.binned(prepared, "ece", n_bins=config.n_bins, level=config.level)
+    error, floor = estimates.error_of(prepared, "ece", n_bins=config.n_bins, level=config.level)
     own = {metric: main.metrics[metric] for metric in OF_ANSWERS if metric in main.metrics}
     answered = replace(
         shown,

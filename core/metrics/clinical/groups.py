@@ -190,7 +190,7 @@ def subgroups(
             n_resamples=n_resamples,
             seed=SEED,
         )
-        ece, floor = estimates.binned(prepared, "ece", n_bins=N_BINS, level=level)
+        ece, floor = estimates.error_of(prepared, "ece", n_bins=N_BINS, level=level)
         test = prepared.null.test(equal_width_cuts(prepared.ranked, N_BINS))
         few = too_few(fit.rarer)
         by_group.append(

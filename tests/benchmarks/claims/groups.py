@@ -67,7 +67,7 @@ def intervals(ready: PreparedTarget) -> Iterator[tuple[str, float | None, float 
     """Yield the intervals that are looked at."""
     gap = estimates.direction(ready, LEVEL)
     yield "signed gap", gap.low, gap.high
-    score, _ = estimates.binned(ready, "ece", n_bins=BINS, level=LEVEL)
+    score, _ = estimates.error_of(ready, "ece", n_bins=BINS, level=LEVEL)
     yield "ece", score.low, score.high
     fit = recalibrated(ready.ranked)
     yield "slope", fit.slope.low, fit.slope.high

@@ -131,7 +131,7 @@ def test_resampled_ece_has_the_percentiles_of_the_bootstrap_over_rows():
 
 def test_noise_floor_is_what_redrawn_outcomes_show():
     found = over_confident(2_000)
-    floor = estimates.binned(prepared(found, 2_000), "ece", n_bins=15, level=0.95)[1]
+    floor = estimates.error_of(prepared(found, 2_000), "ece", n_bins=15, level=0.95)[1]
     rng = np.random.default_rng(1)
     redrawn = [
         ece(SortedOutcomes.of(Outcomes(found.confidence, rng.random(found.n) < found.confidence)))
@@ -147,7 +147,7 @@ def test_noise_floor_has_its_normal_size():
     found = Outcomes(confidence, np.zeros(10_000, dtype=bool))
     index = binning.bin_index(confidence, binning.equal_width_edges(15))
     spread = np.sqrt(np.bincount(index, confidence * (1 - confidence)))
-    floor = estimates.binned(prepared(found, 1_000), "ece", n_bins=15, level=0.95)[1]
+    floor = estimates.error_of(prepared(found, 1_000), "ece", n_bins=15, level=0.95)[1]
     assert floor.mean == pytest.approx(np.sqrt(2 / np.pi) * spread.sum() / 10_000, rel=0.03)
 
 
@@ -375,7 +375,7 @@ def test_smece_of_resamples_is_that_of_their_rows():
 
 def test_equal_mass_interval_uses_equal_mass_bins():
     ready = prepared(over_confident(2_000))
-    score = estimates.binned(ready, "ece_em", n_bins=10, level=0.9)[0]
+    score = estimates.error_of(ready, "ece_em", n_bins=10, level=0.9)[0]
     assert score.value == ece_em(ready.ranked, n_bins=10)
     assert score.settings["bins"] == "equal_mass"
     assert (score.settings["n_bins"], score.settings["resamples"], score.level) == (10, 400, 0.9)
@@ -501,7 +501,7 @@ def test_classwise_floor_redraws_the_classes_of_a_row_together():
     ready = suite.prepare(rows, None, n_resamples=1_000, seed=0)
     floor = estimates.classwise(ready, rows, n_bins=15, level=0.95)[1]
     single = suite.prepare(rows, 1, n_resamples=1_000, seed=0)
-    alone = estimates.binned(single, "ece", n_bins=15, level=0.95)[1]
+    alone = estimates.error_of(single, "ece", n_bins=15, level=0.95)[1]
     assert floor.mean == pytest.approx(alone.mean, rel=0.04)
     assert floor.q95 == pytest.approx(alone.q95, rel=0.06)
 
