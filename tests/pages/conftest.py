@@ -8,6 +8,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from core.jobs.local import open_jobs
+from core.library import SAMPLES, Library
 from pages.ui import intake
 from tests.pages.seen import PATIENCE_S
 
@@ -40,6 +41,11 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("CANDOR_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("sys.argv", ["app.py", "--i-know"])  # AppTest serves on no address
     return tmp_path / "home"
+
+
+@pytest.fixture
+def library(home):
+    return Library(home, SAMPLES)
 
 
 @pytest.fixture

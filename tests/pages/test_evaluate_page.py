@@ -14,7 +14,6 @@ from core.inference.client import Client, shared
 from core.inference.config import WEIGHTS, Preprocessing
 from core.jobs.local import open_jobs
 from core.jobs.records import Failure, JobState
-from core.library import SAMPLES, Library
 from core.readers.sandbox import scratch
 from core.screens.evaluate import progress_words
 from core.training.config import from_json
@@ -35,11 +34,6 @@ HOSTILE = "**b** ![x](http://x/y) <script> :red[r]"
 @pytest.fixture
 def page(home):
     return partial(opened, "evaluate")
-
-
-@pytest.fixture
-def library(home):
-    return Library(home, SAMPLES)
 
 
 def upload(test: AppTest, path: Path) -> AppTest:

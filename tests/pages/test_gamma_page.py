@@ -12,7 +12,7 @@ from core.histories import COLUMNS
 from core.jobs.local import open_jobs
 from core.jobs.records import Job, JobState
 from core.jobs.store import JobStore
-from core.library import SAMPLES, Library, RunSource
+from core.library import RunSource
 from core.losses.bins import AdaFocalRule, replay
 from core.process_identity import identity
 from core.training.config import from_json
@@ -27,11 +27,6 @@ from tests.core.library.builders import (
 from tests.pages.seen import PATIENCE_S, bodies, fine, html, opened
 
 SAMPLE = "digits-adafocal"
-
-
-@pytest.fixture
-def library(home):
-    return Library(home, SAMPLES)
 
 
 def test_without_a_run_the_sample_is_open_and_another_is_one_choice_away(library):

@@ -43,12 +43,7 @@ def labelled(seed, n=300, skill=2.0):
 def strange(seed, n=200, skill=0.5):
     z, _ = logits(seed, n, skill)
     return Predictions(
-        task=Task.MULTICLASS,
-        kind=ScoreKind.LOGITS,
-        scores=z,
-        labels=np.full(n, -1),
-        class_names=NAMES,
-        labelled=False,
+        Task.MULTICLASS, ScoreKind.LOGITS, z, np.full(n, -1), class_names=NAMES, labelled=False
     )
 
 
@@ -347,10 +342,10 @@ def test_a_discarded_file_is_gone(page, keep):
 @pytest.mark.slow
 def test_openoods_file_is_told_by_its_confidence(page, keep):
     stated = Predictions(
-        task=Task.TOP_LABEL,
-        kind=ScoreKind.CONFIDENCE,
-        scores=np.random.default_rng(0).uniform(0.3, 1, 200),
-        labels=np.random.default_rng(1).integers(0, K, 200),
+        Task.TOP_LABEL,
+        ScoreKind.CONFIDENCE,
+        np.random.default_rng(0).uniform(0.3, 1, 200),
+        np.random.default_rng(1).integers(0, K, 200),
         class_names=NAMES,
         predicted=np.random.default_rng(2).integers(0, K, 200),
     )

@@ -381,10 +381,7 @@ def test_a_picked_run_and_other_bins_are_one_step_of_the_history(home, monkeypat
 def test_how_a_file_was_read_is_folded_and_what_bears_on_the_verdict_is_not(home):
     rng = np.random.default_rng(0)
     rows = Predictions(
-        Task.MULTICLASS,
-        ScoreKind.LOGITS,
-        rng.normal(size=(60, 3)),
-        rng.integers(0, 3, 60),
+        Task.MULTICLASS, ScoreKind.LOGITS, rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
     )
     said = (
         Notice(NoticeCode.SCORES_GUESSED, "taken as logits"),

@@ -14,7 +14,6 @@ from core.errors import LostWorker, UsageError
 from core.jobs.local import open_jobs
 from core.jobs.records import Failure, Job, JobState
 from core.jobs.store import JobStore
-from core.library import SAMPLES, Library
 from core.losses.catalogue import LOSSES
 from core.models import names
 from core.process_identity import identity
@@ -58,11 +57,6 @@ def keep(home):
         return added
 
     return kept
-
-
-@pytest.fixture
-def library(home):
-    return Library(home, SAMPLES)
 
 
 def test_trainings_of_one_submission_lead_to_compare_once_all_have_ended(page, keep, library):

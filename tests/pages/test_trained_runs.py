@@ -5,7 +5,7 @@ from html import unescape
 import numpy as np
 import pytest
 
-from core.library import SAMPLES, Library, RunSource
+from core.library import SAMPLES, RunSource
 from tests.core.library.builders import (
     answers,
     keep_history,
@@ -15,11 +15,6 @@ from tests.core.library.builders import (
 from tests.pages.seen import fine, opened
 
 SOURCE = RunSource("digits", "0" * 32)
-
-
-@pytest.fixture
-def library(home):
-    return Library(home, SAMPLES)
 
 
 @pytest.fixture

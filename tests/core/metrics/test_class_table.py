@@ -18,13 +18,7 @@ ANSWERS = np.array([RNG.choice(3, p=row / row.sum()) for row in np.exp(LOGITS / 
 
 
 def multiclass(logits, class_names=()):
-    return Predictions(
-        task=Task.MULTICLASS,
-        kind=ScoreKind.LOGITS,
-        scores=logits,
-        labels=ANSWERS,
-        class_names=class_names,
-    )
+    return Predictions(Task.MULTICLASS, ScoreKind.LOGITS, logits, ANSWERS, class_names=class_names)
 
 
 def top_label(confidence, predicted, labels):

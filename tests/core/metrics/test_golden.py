@@ -84,10 +84,7 @@ def predictions(name):
         return Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y)
     if name.startswith("mc"):
         return Predictions(
-            Task.MULTICLASS,
-            ScoreKind.LOGITS,
-            INPUTS[f"{name}_logits"],
-            INPUTS[f"{name}_labels"],
+            Task.MULTICLASS, ScoreKind.LOGITS, INPUTS[f"{name}_logits"], INPUTS[f"{name}_labels"]
         )
     return Predictions(
         Task.MULTICLASS, ScoreKind.PROBABILITIES, INPUTS[f"{name}_p"], INPUTS[f"{name}_y"]

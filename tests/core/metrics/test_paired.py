@@ -50,11 +50,7 @@ def top_label():
     run = multiclass()
     rows = run.rows
     return Predictions(
-        Task.TOP_LABEL,
-        ScoreKind.CONFIDENCE,
-        rows.confidence,
-        run.labels,
-        predicted=rows.predicted,
+        Task.TOP_LABEL, ScoreKind.CONFIDENCE, rows.confidence, run.labels, predicted=rows.predicted
     )
 
 
@@ -69,10 +65,10 @@ TASKS = {
 def taken(run, rows):
     """Return the file that holds exactly these rows, as often as they were drawn."""
     return Predictions(
-        task=run.task,
-        kind=run.kind,
-        scores=run.scores[rows],
-        labels=run.labels[rows],
+        run.task,
+        run.kind,
+        run.scores[rows],
+        run.labels[rows],
         class_names=run.class_names,
         predicted=None if run.predicted is None else run.predicted[rows],
     )

@@ -54,22 +54,12 @@ def multiclass(logits=LOGITS, labels=ANSWERS, **more):
 
 
 def binary():
-    return Predictions(
-        task=Task.BINARY,
-        kind=ScoreKind.SIGMOID,
-        scores=P,
-        labels=POSITIVE,
-        class_names=("well", "ill"),
-    )
+    return Predictions(Task.BINARY, ScoreKind.SIGMOID, P, POSITIVE, class_names=("well", "ill"))
 
 
 def multilabel():
     return Predictions(
-        task=Task.MULTILABEL,
-        kind=ScoreKind.SIGMOID,
-        scores=SCORES,
-        labels=LABELS,
-        class_names=("mass", "nodule"),
+        Task.MULTILABEL, ScoreKind.SIGMOID, SCORES, LABELS, class_names=("mass", "nodule")
     )
 
 
@@ -257,11 +247,7 @@ def test_label_without_positives_leaves_its_ranks_undefined():
     labels = LABELS.copy()
     labels[:, 0] = 0
     rows = Predictions(
-        task=Task.MULTILABEL,
-        kind=ScoreKind.SIGMOID,
-        scores=SCORES,
-        labels=labels,
-        class_names=("mass", "nodule"),
+        Task.MULTILABEL, ScoreKind.SIGMOID, SCORES, labels, class_names=("mass", "nodule")
     )
     audit = suite.audit(rows, QUICK)
     assert audit.labels[0].metrics["auroc"].value is None
@@ -673,9 +659,7 @@ def test_a_model_that_is_off_on_one_side_or_nowhere_is_called_mixed_in_at_most_5
         ends = 0
         for _ in range(200):
             right = rng.uniform(size=claims.size) < claims - error
-            rows = Predictions(
-                task=Task.BINARY, kind=ScoreKind.PROBABILITIES, scores=claims, labels=right * 1
-            )
+            rows = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, claims, right * 1)
             prepared = suite.prepare(rows, 1, n_resamples=200, seed=0)
             ends += bool(suite.diagram(prepared, n_bins=15, level=0.95).verdict.ends)
         assert ends <= 10 + 2 * 3.1  # two standard errors above 5 %
@@ -685,9 +669,7 @@ def test_the_file_whose_mean_gap_hides_five_bins_is_mixed_and_says_both_ends():
     rng = np.random.default_rng(0)
     claims = np.concatenate([rng.uniform(0.53, 0.87, 600), rng.uniform(0.93, 1.0, 9_400)])
     right = rng.uniform(size=claims.size) < np.where(claims < 0.9, claims - 0.2, claims + 0.02)
-    rows = Predictions(
-        task=Task.BINARY, kind=ScoreKind.PROBABILITIES, scores=claims, labels=right * 1
-    )
+    rows = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, claims, right * 1)
     # of the answers: every claim is above one half, so the answer is always class 1
     answers = suite.prepare(rows, None, n_resamples=200, seed=0)
     opened = suite.diagram(answers, n_bins=15, level=0.95)
@@ -958,15 +940,9 @@ def test_clinical_numbers_are_asked_for_like_others_and_change_no_other():
 @pytest.mark.parametrize("present", [0, 1])
 def test_rows_of_one_outcome_leave_reasons_not_errors(n, present):
     p, y = np.array([0.0, 0.7])[:n], np.full(n, present)
-    two = Predictions(
-        task=Task.BINARY, kind=ScoreKind.SIGMOID, scores=p, labels=y, class_names=("well", "ill")
-    )
+    two = Predictions(Task.BINARY, ScoreKind.SIGMOID, p, y, class_names=("well", "ill"))
     many = Predictions(
-        task=Task.MULTILABEL,
-        kind=ScoreKind.SIGMOID,
-        scores=p[:, None],
-        labels=y[:, None],
-        class_names=("ill",),
+        Task.MULTILABEL, ScoreKind.SIGMOID, p[:, None], y[:, None], class_names=("ill",)
     )
     audit = suite.audit(many, QUICK)
     for target in (suite.audit(two, QUICK).main, *audit.labels):

@@ -52,11 +52,7 @@ def report():
     p = rng.dirichlet([0.3, 0.3, 0.3], 500)
     names = (EVIL, "=cmd()", "c\u202eat")
     made = Predictions(
-        task=Task.MULTICLASS,
-        kind=ScoreKind.PROBABILITIES,
-        scores=p,
-        labels=rng.integers(0, 3, 500),
-        class_names=names,
+        Task.MULTICLASS, ScoreKind.PROBABILITIES, p, rng.integers(0, 3, 500), class_names=names
     )
     seen = Inspection("", None, "", (), (), (), (), "")
     said = (Notice("SCORES_GUESSED", f"taken for probabilities {EVIL}"),)

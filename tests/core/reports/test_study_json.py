@@ -46,11 +46,7 @@ def multilabel(n=80):
     labels = (RNG.random((n, 3)) < p).astype(np.int64)
     labels[:, 2] = 0
     return Predictions(
-        task=Task.MULTILABEL,
-        kind=ScoreKind.SIGMOID,
-        scores=p,
-        labels=labels,
-        class_names=("a", "b", "never"),
+        Task.MULTILABEL, ScoreKind.SIGMOID, p, labels, class_names=("a", "b", "never")
     )
 
 
@@ -163,9 +159,7 @@ def test_a_label_that_could_be_chance_among_all_is_so_in_the_json_with_its_own_b
     labels[:, 0] = rng.random(n) < p[:, 0] - 0.07  # off, and detected where it stands alone
     names = tuple(f"f{k}" for k in range(40))
     found = audit(
-        Predictions(
-            task=Task.MULTILABEL, kind=ScoreKind.SIGMOID, scores=p, labels=labels, class_names=names
-        ),
+        Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels, class_names=names),
         QUICK,
     )
     first, *others = audit_json("f", "ab", {"test": n}, "test", (), found)["labels"]

@@ -149,12 +149,7 @@ def findings(*, grouped=True):
     groups = Groups.of("patient", patients) if grouped else None
     names = ("Mass", "Nodule")
     return Predictions(
-        task=Task.MULTILABEL,
-        kind=ScoreKind.SIGMOID,
-        scores=risk,
-        labels=labels,
-        class_names=names,
-        groups=groups,
+        Task.MULTILABEL, ScoreKind.SIGMOID, risk, labels, class_names=names, groups=groups
     )
 
 
@@ -213,10 +208,10 @@ def test_findings_of_enough_patients_are_not_said_to_be_worth_less():
     rng = np.random.default_rng(5)
     risk = rng.uniform(0.2, 0.8, (1200, 1))
     rows = Predictions(
-        task=Task.MULTILABEL,
-        kind=ScoreKind.SIGMOID,
-        scores=risk,
-        labels=(rng.random((1200, 1)) < risk).astype(np.int64),
+        Task.MULTILABEL,
+        ScoreKind.SIGMOID,
+        risk,
+        (rng.random((1200, 1)) < risk).astype(np.int64),
         class_names=("Mass",),
         groups=Groups.of("patient", (np.arange(1200) // 2).astype(str)),
     )

@@ -65,10 +65,10 @@ def test_class_table_counts_every_row_once(view):
 
 def test_a_class_that_was_never_answered_is_listed_and_not_drawn():
     two = Predictions(
-        task=Task.MULTICLASS,
-        kind=ScoreKind.PROBABILITIES,
-        scores=np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]]),
-        labels=np.array([0, 2]),
+        Task.MULTICLASS,
+        ScoreKind.PROBABILITIES,
+        np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]]),
+        np.array([0, 2]),
         class_names=("a", "b", "c"),
     )
     found = audited_view(two, audit(two, QUICK), SUBJECT)
@@ -102,10 +102,10 @@ def test_rows_of_all_bins_are_the_counts_of_the_diagram(found):
 
 def test_rows_show_the_surest_mistakes_first():
     made = Predictions(
-        task=Task.MULTICLASS,
-        kind=ScoreKind.PROBABILITIES,
-        scores=np.array([[0.75, 0.25], [0.9, 0.1], [0.72, 0.28], [0.85, 0.15], [0.79, 0.21]]),
-        labels=np.array([1, 0, 0, 1, 1]),
+        Task.MULTICLASS,
+        ScoreKind.PROBABILITIES,
+        np.array([[0.75, 0.25], [0.9, 0.1], [0.72, 0.28], [0.85, 0.15], [0.79, 0.21]]),
+        np.array([1, 0, 0, 1, 1]),
         class_names=("cat", "dog"),
         row_ids=("w", "x", "y", "z", "v"),
     )
@@ -131,11 +131,7 @@ def test_the_commonest_confusions_of_a_bin_are_named_and_counted():
     scores[np.arange(labels.size), answers] = 0.9
     scores[2] = [0.15, 0.7, 0.15]  # in another bin
     made = Predictions(
-        task=Task.MULTICLASS,
-        kind=ScoreKind.PROBABILITIES,
-        scores=scores,
-        labels=labels,
-        class_names=("cat", "dog", "owl"),
+        Task.MULTICLASS, ScoreKind.PROBABILITIES, scores, labels, class_names=("cat", "dog", "owl")
     )
     bins = diagram(prepare(made, None, n_resamples=50, seed=0), n_bins=5, level=0.95).bins
     rows = bin_rows(made, None, bins, 4, made.outcomes(None), limit=1)
@@ -171,13 +167,7 @@ def films():
     rng = np.random.default_rng(5)
     p = rng.random((400, 2)) ** 2
     labels = (rng.random((400, 2)) < p ** [1.0, 2.0]).astype(np.int64)
-    return Predictions(
-        task=Task.MULTILABEL,
-        kind=ScoreKind.SIGMOID,
-        scores=p,
-        labels=labels,
-        class_names=("mass", "fluid"),
-    )
+    return Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, p, labels, class_names=("mass", "fluid"))
 
 
 def test_rows_of_a_label_say_present_or_absent(films):

@@ -80,11 +80,7 @@ def test_plain_view_of_a_real_audit_names_its_class():
     p = rng.random(900)
     labels = (rng.random(900) < p).astype(np.int64)
     found = Predictions(
-        task=Task.BINARY,
-        kind=ScoreKind.PROBABILITIES,
-        scores=p,
-        labels=labels,
-        class_names=("well", "ill"),
+        Task.BINARY, ScoreKind.PROBABILITIES, p, labels, class_names=("well", "ill")
     )
     made = audit(found, QUICK)
     view = plain_view(made, made.main, SortedOutcomes.of(found.outcomes(1)), split="test")
