@@ -16,7 +16,16 @@ import pytest
 
 from core import codec, process_identity
 from core.jobs import processes
-from core.jobs.failures import LIMIT, Follower, Log, explain, lost, tail, time_limit
+from core.jobs.failures import (
+    LIMIT,
+    Follower,
+    Log,
+    explain,
+    lost,
+    tail,
+    time_limit,
+    unwatched,
+)
 from core.jobs.records import Failure, Job, JobState, Outcome, silence, watched
 from core.jobs.store import JobStore
 from tests.core.jobs.conftest import config, ended, let, told, until
@@ -135,6 +144,24 @@ def test_the_trainers_own_words_come_before_the_log():
     assert (
         explain(1, None, ("ValueError: printed, not raised",), {}, 0, "train").code == "EXIT_CODE"
     )
+
+
+@pytest.mark.parametrize(
+    ("result", "cancelled", "expected"),
+    [
+        ({"state": "succeeded", "run": "r1"}, True, Outcome(state=JobState.SUCCEEDED, run="r1")),
+        (None, True, Outcome(state=JobState.CANCELLED)),
+        (
+            {"state": "failed", "error": {"code": "SETTING", "what": "w", "remedy": "r"}},
+            False,
+            Outcome(state=JobState.FAILED, failure=Failure("SETTING", "w", "r")),
+        ),
+        (None, False, Outcome(state=JobState.LOST, failure=lost("It was killed", "train"))),
+    ],
+)
+def test_a_job_that_nobody_watched_ends_as_its_process_says(result, cancelled, expected):
+    killed = lost("It was killed", "train")
+    assert unwatched(result, cancelled=cancelled, otherwise=killed) == expected
 
 
 @pytest.mark.parametrize("code", [1, -9, -11])
