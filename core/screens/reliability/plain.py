@@ -205,11 +205,10 @@ class Icons:
 
 @dataclass(frozen=True)
 class Advice:
-    """A short paragraph under its own head; `page` is where its link leads, or empty."""
+    """A short paragraph under its own head."""
 
     title: str
     text: str
-    page: str = ""
 
 
 @dataclass(frozen=True)

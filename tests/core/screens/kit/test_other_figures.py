@@ -2,11 +2,21 @@ import numpy as np
 import pytest
 
 from core.metrics.records import ClassRow, Gap
+from core.screens.kit.curves import sheet
 from core.screens.kit.theme import DARK, LIGHT
 from core.screens.reliability.classes import MAX_POINTS, class_gaps, risk_coverage, thinned
 from core.screens.reliability.plain import Group, dumbbells
 
 HOSTILE = '<img src=x onerror="alert(1)">\u202e'
+
+
+def test_a_sheet_has_the_margins_and_the_legend_that_are_asked_for():
+    named = sheet(LIGHT, 300, {}, {}, margin=(1, 2, 3, 4), named=True).layout
+    assert (named.margin.l, named.margin.r, named.margin.t, named.margin.b) == (1, 2, 3, 4)
+    assert (named.height, named.showlegend, named.legend.orientation) == (300, True, "h")
+    bare = sheet(DARK, 200, {}, {}, annotations=[{"text": "here"}]).layout
+    assert not bare.showlegend
+    assert [each.text for each in bare.annotations] == ["here"]
 
 
 def row(name, index, gap, low, high, p_value=0.01):
