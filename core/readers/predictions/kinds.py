@@ -172,8 +172,10 @@ def _digits(matrix: npt.NDArray[np.floating]) -> int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class KindEvidence:
-    """What besides the numbers decides: columns, labels, and what values or names hint at."""
+    """What decides: the numbers, columns, labels, and what values or names hint at."""
 
+    name: str  # what messages call the scores
+    survey: Survey
     columns: int
     multilabel: bool
     one_hot: bool = False
@@ -197,47 +199,46 @@ class KindVerdict:
 def decide(
     declared: ScoreKind | None,
     hint: ScoreKind | None,
-    survey: Survey,
-    shape: KindEvidence,
-    name: str,
+    evidence: KindEvidence,
 ) -> KindVerdict:
     """Return what the scores are.
 
     `declared` is what the user said, checked against the values and never overruled; `hint` is what
-    the key or header says, which messages call `name`.
+    the key or header says.
 
     Raises Refused PROB_SUM or PROB_RANGE, naming the option that decides.
     """
-    if shape.top_label or CONFIDENCE in (declared, hint):
-        if not shape.top_label:
+    survey, name = evidence.survey, evidence.name
+    if evidence.top_label or CONFIDENCE in (declared, hint):
+        if not evidence.top_label:
             what = "Confidences need the answer given beside them"
             raise Refused("AMBIGUOUS_KEYS", what, "add a column with the predicted class", name)
         if declared not in (None, CONFIDENCE):
             what = f"A list of confidences was declared as {declared}"
             remedy = "give scores for every class, or --scores confidence"
             raise Refused("CLASSES", what, remedy, name)
-        if not shape.unlabelled and not (survey.low >= 0 and survey.high <= 1):
+        if not evidence.unlabelled and not (survey.low >= 0 and survey.high <= 1):
             if _like_percent(survey):
                 raise _percent(survey)
             low, high = (survey.low, survey.low_at), (survey.high, survey.high_at)
             raise _range(*(low if survey.low < 0 else high), "")
         return KindVerdict(kind=CONFIDENCE, reason="a confidence beside the answer given")
     if declared is not None:
-        return _checked(declared, SAID, survey, shape, name)
+        return _checked(declared, SAID, evidence)
     # One-hot rows beside values in [0, 1] that do not sum to one: a score for each label.
     if hint is PROBABILITIES and (
-        shape.multilabel or (shape.one_hot and survey.in_unit and not survey.sums_to_one)
+        evidence.multilabel or (evidence.one_hot and survey.in_unit and not survey.sums_to_one)
     ):
         hint = SIGMOID
-    exclusive = shape.columns > 1 and not shape.multilabel
+    exclusive = evidence.columns > 1 and not evidence.multilabel
     if hint is LOGITS and exclusive and survey.in_unit and survey.sums_to_one:
         reason = f"the name {name!r} says logits, but every row sums to one"
-        return _checked_guess(PROBABILITIES, reason, survey, shape, name)
+        return _checked_guess(PROBABILITIES, reason, evidence)
     if hint in (None, LOGITS) and exclusive and survey.same_sums and not survey.in_unit:
         if survey.percent and hint is None:
             raise _percent(survey)
         units = {
-            "probabilities from 0 to 255": Units.BYTE if shape.bytes else None,
+            "probabilities from 0 to 255": Units.BYTE if evidence.bytes else None,
             "percent": Units.PERCENT if survey.percent else None,
             "shares of their sum": Units.SUM,
         }
@@ -245,27 +246,28 @@ def decide(
         what = f"Every row of {name} sums to about {survey.high_sum:.5g}, none below 0"
         logits = ReadChoice("logits", {"scores": LOGITS})
         raise undecided(f"{what}: counts or shares rather than logits", *choices, logits)
-    if hint is LOGITS and shape.columns == 1 and survey.in_unit:
+    if hint is LOGITS and evidence.columns == 1 and survey.in_unit:
         raise undecided(
             f"{name} run from {survey.low:.4g} to {survey.high:.4g}: the name says logits, the"
             " values look like probabilities",
             ReadChoice("probabilities", {"scores": PROBABILITIES}),
             ReadChoice("logits", {"scores": LOGITS}),
         )
-    if hint is LOGITS and shape.log_of_one and survey.high <= 0.0:
+    if hint is LOGITS and evidence.log_of_one and survey.high <= 0.0:
         raise undecided(
             f"No value of {name} is above 0: logarithms of one probability, or log-odds",
             ReadChoice("natural logarithms of the probability", {"units": Units.LN}),
             ReadChoice("log-odds", {"scores": LOGITS}),
         )
     if hint is not None:
-        return _checked(hint, f"the name {name!r} says so", survey, shape, name)
-    return _guessed(survey, shape, name)
+        return _checked(hint, f"the name {name!r} says so", evidence)
+    return _guessed(evidence)
 
 
-def _guessed(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
+def _guessed(evidence: KindEvidence) -> KindVerdict:
     """Apply the rule of last resort, in its written order."""
-    near = -1e-3 < survey.low < 0 and shape.columns > 1 and survey.sums_to_one
+    survey, name = evidence.survey, evidence.name
+    near = -1e-3 < survey.low < 0 and evidence.columns > 1 and survey.sums_to_one
     if near:
         raise _range(
             survey.low, survey.low_at, "; every row sums to one, so they look like probabilities"
@@ -278,45 +280,40 @@ def _guessed(survey: Survey, shape: KindEvidence, name: str) -> KindVerdict:
             what = f"Nothing but their range says that {name} are logits"
             return KindVerdict(kind=LOGITS, reason=reason, guesses=(undecided(what, as_logits),))
         others = []
-        separate = shape.multilabel or shape.columns == 1
-        summed = survey.low_sum >= 95.0 and survey.high_sum <= 105.0 and shape.columns > 1
+        separate = evidence.multilabel or evidence.columns == 1
+        summed = survey.low_sum >= 95.0 and survey.high_sum <= 105.0 and evidence.columns > 1
         if (separate or summed) and GRADES < survey.high <= 100.0 + 100.0 * survey.tolerance:
             others.append(ReadChoice("percent", {"units": Units.PERCENT}))
-        if shape.bytes:
+        if evidence.bytes:
             others.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
-        if others or shape.columns == 1:
+        if others or evidence.columns == 1:
             what = f"Values in {name} run from {survey.low:.4g} to {survey.high:.4g}, none below 0"
             raise undecided(f"{what}: nothing says what they count", *others, as_logits)
         text = f"read as logits: {reason}, none below 0"
         notices = (Notice(NoticeCode.SCORES_GUESSED, text),)
         guesses = (undecided(f"Nothing says that {name} are logits", as_logits),)
         return KindVerdict(kind=LOGITS, reason=reason, notices=notices, guesses=guesses)
-    if shape.columns == 1 and not shape.multilabel:
+    if evidence.columns == 1 and not evidence.multilabel:
         reason = "one column of values from 0 to 1"
-        return _checked_guess(PROBABILITIES, reason, survey, shape, name)
-    if not shape.multilabel and survey.sums_to_one:
+        return _checked_guess(PROBABILITIES, reason, evidence)
+    if not evidence.multilabel and survey.sums_to_one:
         return _checked_guess(
-            PROBABILITIES, "values lie in 0 to 1 and every row sums to one", survey, shape, name
+            PROBABILITIES, "values lie in 0 to 1 and every row sums to one", evidence
         )
-    if shape.multilabel or shape.one_hot:
-        return _checked_guess(
-            SIGMOID, "values lie in 0 to 1 beside a 0/1 label for each", survey, shape, name
-        )
+    if evidence.multilabel or evidence.one_hot:
+        return _checked_guess(SIGMOID, "values lie in 0 to 1 beside a 0/1 label for each", evidence)
     raise _sum(survey, "so they are neither plainly probabilities nor logits")
 
 
-def _checked_guess(
-    kind: ScoreKind, reason: str, survey: Survey, shape: KindEvidence, name: str
-) -> KindVerdict:
-    verdict = _checked(kind, reason, survey, shape, name)
+def _checked_guess(kind: ScoreKind, reason: str, evidence: KindEvidence) -> KindVerdict:
+    verdict = _checked(kind, reason, evidence)
     notice = Notice(NoticeCode.SCORES_GUESSED, f"read as {kind}: {reason}")
     return replace(verdict, kind=kind, notices=(notice, *verdict.notices))
 
 
-def _checked(
-    kind: ScoreKind, reason: str, survey: Survey, shape: KindEvidence, name: str
-) -> KindVerdict:
+def _checked(kind: ScoreKind, reason: str, evidence: KindEvidence) -> KindVerdict:
     """Return the verdict when the values allow the kind; refuse otherwise."""
+    survey = evidence.survey
     if kind is LOGITS:
         return KindVerdict(kind=LOGITS, reason=reason)
     if not survey.in_unit:
@@ -329,14 +326,14 @@ def _checked(
         choices = []
         if survey.high <= 0.0:
             choices.append(ReadChoice("natural logarithms of probabilities", {"units": Units.LN}))
-        if shape.bytes:
+        if evidence.bytes:
             choices.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
         raise Question(refusal, tuple(choices))
-    if kind is SIGMOID or shape.multilabel or shape.columns == 1:
+    if kind is SIGMOID or evidence.multilabel or evidence.columns == 1:
         if survey.high > 1.0:
             raise _range(survey.high, survey.high_at, "")
-        separate = shape.multilabel or shape.one_hot
-        if kind is SIGMOID and shape.columns > 1 and not separate:
+        separate = evidence.multilabel or evidence.one_hot
+        if kind is SIGMOID and evidence.columns > 1 and not separate:
             what = "Sigmoid scores need a 0/1 label for each column, and each row has one label"
             remedy = "give 0/1 labels for each column, or choose another kind"
             raise Refused("CLASSES", what, remedy)
@@ -346,8 +343,8 @@ def _checked(
         raise _sum(survey, exclusive if reason == SAID else f"although {reason}")
     if survey.deviation <= survey.quiet and survey.high <= 1.0:
         return KindVerdict(kind=PROBABILITIES, reason=reason)
-    text = f"rows of {name} sum to one only approximately (off by at most {survey.deviation:.2g},"
-    text += f" in {survey.worst_row}); each row was divided by its sum"
+    text = f"rows of {evidence.name} sum to one only approximately (off by at most"
+    text += f" {survey.deviation:.2g}, in {survey.worst_row}); each row was divided by its sum"
     notices = (Notice(NoticeCode.RENORMALISED, text),)
     return KindVerdict(kind=PROBABILITIES, reason=reason, renormalise=True, notices=notices)
 
@@ -389,13 +386,19 @@ LN = {Units.LN: 1.0, Units.LOG2: float(np.log(2.0)), Units.LOG10: float(np.log(1
 ABOUT = 0.05  # how far sums may lie from one where logarithms were rounded or cut off
 MANY_ROWS = 20  # in which sums do not come out at one by accident
 ROUNDING = 1e-3  # of what a softmax in float32 gives back
-WORDS: Mapping[Units, str] = {
-    Units.PERCENT: "percent: divided by 100",
-    Units.BYTE: "from 0 to 255: divided by 255",
-    Units.SUM: "shares of the same sum in every row: divided by it",
+NAMES: Mapping[Units, str] = {
+    Units.PERCENT: "percent",
+    Units.BYTE: "numbers from 0 to 255",
+    Units.SUM: "shares of the same sum in every row",
     Units.LN: "natural logarithms of probabilities",
     Units.LOG2: "base-2 logarithms of probabilities",
     Units.LOG10: "base-10 logarithms of probabilities",
+    Units.SOFTMAX_TWICE: "softmax of probabilities",
+}
+DONE = {  # what a notice says, where numbers were changed
+    Units.PERCENT: "percent: divided by 100",
+    Units.BYTE: "from 0 to 255: divided by 255",
+    Units.SUM: "shares of the same sum in every row: divided by it",
     Units.SOFTMAX_TWICE: "a softmax of a softmax: the second one was undone",
 }
 
@@ -430,17 +433,6 @@ def converted(scores: Scores, units: Units, location: str, *, separate: bool) ->
         return np.clip(_once(wide), 0.0, 1.0)
     logs = wide * LN[units]  # of one class's probability they are no log-odds
     return np.asarray(np.exp(logs) if separate else logs)
-
-
-NAMES: Mapping[Units, str] = {
-    Units.PERCENT: "percent",
-    Units.BYTE: "numbers from 0 to 255",
-    Units.SUM: "shares of the same sum in every row",
-    Units.LN: "natural logarithms of probabilities",
-    Units.LOG2: "base-2 logarithms of probabilities",
-    Units.LOG10: "base-10 logarithms of probabilities",
-    Units.SOFTMAX_TWICE: "softmax of probabilities",
-}
 
 
 def _possible(wide: Float, units: Units, *, separate: bool) -> bool:

@@ -10,11 +10,11 @@ from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.predictions import Members, Outcomes, Predictions, ScoreKind, Task
 from core.readers.formats.contents import Entry, SplitArrays, id_text, is_binary, is_text
-from core.readers.predictions.kinds import WORDS as UNIT_WORDS
 from core.readers.predictions.kinds import (
+    DONE,
+    NAMES,
     KindEvidence,
     KindVerdict,
-    Survey,
     converted,
     could_be_bytes,
     decide,
@@ -70,7 +70,6 @@ class SettledSplit:
     labels: Labels  # as numbers
     predicted: Int | None  # (N,), stated answers of a top-label file
     class_names: tuple[str, ...]  # names of the classes; empty when nothing names them
-    survey: Survey  # range and sums of the scores
     shape: KindEvidence  # what the rule about kinds needs
     notices: tuple[Notice, ...]  # what was assumed so far
     units: Units | None = None
@@ -87,12 +86,11 @@ class SettledSplit:
                 raise Refused("PROB_RANGE", what, remedy, self.part.scores_name)
             # A name that says logits speaks of something else, where these are none.
             hint = possible[0] if len(possible) == 1 or hint not in possible else hint
-        verdict = decide(declared, hint, self.survey, self.shape, self.part.scores_name)
+        verdict = decide(declared, hint, self.shape)
         if self.units is None:
             return verdict
-        notice = Notice(
-            NoticeCode.UNITS, f"scores of {self.part.scores_name} are {UNIT_WORDS[self.units]}"
-        )
+        text = f"scores of {self.part.scores_name} are {DONE.get(self.units, NAMES[self.units])}"
+        notice = Notice(NoticeCode.UNITS, text)
         return replace(verdict, notices=(notice, *verdict.notices))
 
     def task(self, kind: ScoreKind) -> Task:
@@ -163,6 +161,8 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     ranged = units is None and score_survey.low >= 0.0 and 1.0 < score_survey.high <= 255.0
     as_bytes = ranged and could_be_bytes(numbers)
     shape = KindEvidence(
+        name=part.scores_name,
+        survey=score_survey,
         columns=columns,
         multilabel=multilabel,
         one_hot=settled.one_hot,
@@ -181,7 +181,6 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
         labels=settled,
         predicted=predicted,
         class_names=names,
-        survey=score_survey,
         shape=shape,
         notices=all_notices,
         units=units,
