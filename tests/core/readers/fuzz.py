@@ -29,7 +29,6 @@ from core.readers.sandbox.readers import FILE, READERS, SHARD
 from core.readers.sandbox.wire import Exchange
 from tests import hostile_cases as made
 from tests.core.readers.test_boxes import NIH, PLAIN
-from tests.core.readers.test_mutations import changed
 from tests.core.readers.test_picture_zips import picture
 from tests.core.readers.test_refusals import VALID
 
@@ -99,10 +98,11 @@ def _weights() -> dict[str, bytes]:
     import torch
     from safetensors.torch import save
 
-    net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2))
+    net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2)).bfloat16()
+    value = {"state_dict": net.state_dict(), "args": argparse.Namespace(lr=0.1, model="x")}
     files = {"net.safetensors": save(net.state_dict())}
     for name, zipped in (("new.pt", True), ("old.pth", False)):
-        torch.save(net.state_dict(), out := io.BytesIO(), _use_new_zipfile_serialization=zipped)
+        torch.save(value, out := io.BytesIO(), _use_new_zipfile_serialization=zipped)
         files[name] = out.getvalue()
     return files
 
@@ -155,6 +155,30 @@ def seeds(reader: str) -> dict[str, bytes]:
     return SEEDS[reader]()
 
 
+def changed(data: bytes, rng: np.random.Generator) -> bytes:
+    """Flip, insert, remove or repeat a few bytes, mostly near the two ends."""
+    out = bytearray(data)
+    for _ in range(int(rng.integers(1, 4))):
+        reach = len(out) if rng.random() < 0.5 else min(len(out), 200)
+        at = (
+            int(rng.integers(reach))
+            if rng.random() < 0.7
+            else len(out) - 1 - int(rng.integers(reach))
+        )
+        how = rng.integers(4)
+        if how == 0:
+            out[at] = int(rng.integers(256))
+        elif how == 1:
+            out[at:at] = rng.bytes(int(rng.integers(1, 9)))
+        elif how == 2:
+            del out[at : at + int(rng.integers(1, 9))]
+        else:
+            out[at:at] = out[at : at + 16]
+        if not out:
+            return b""
+    return bytes(out)
+
+
 def mutated(reader: str, number: int, seed: int) -> tuple[str, bytes]:
     """Return one changed file; of an archive half the time a member, packed again."""
     rng = np.random.default_rng([seed, number, *reader.encode()])
@@ -176,7 +200,10 @@ def outcome(reader: str, name: str, data: bytes) -> str:
         try:
             content = kind.read(_sources(name, data), ReadOptions())
             kind.write(Exchange(Path(folder)), content)
-            kind.load(Exchange(Path(folder)))
+            result = kind.load(Exchange(Path(folder)))
+            for part in result.splits.values() if reader == "predictions" else ():
+                assert not np.isnan(part.scores).any()  # what is read is fit to be audited
+                assert not np.isposinf(part.scores.astype(np.float64)).any()
         except AuditError as error:
             return error.code if error.exit_code != 4 else f"!{error}"
         except MemoryError:

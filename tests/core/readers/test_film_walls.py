@@ -23,7 +23,7 @@ from core.readers.formats.contents import FileBytes
 from core.readers.sandbox import child_process, scratch, wire
 from core.readers.sandbox import read as sandbox
 from tests.codestreams import flat_blocks, holding, lossless, segment
-from tests.core.readers.test_mutations import changed
+from tests.core.readers.fuzz import changed
 from tests.film_files import CANARIES, dataset, written
 
 SHARED = Path(os.environ.get("CANDOR_SHARED", Path(__file__).parents[3].parent / "shared"))

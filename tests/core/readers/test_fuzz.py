@@ -11,6 +11,7 @@ from core.readers.sandbox.readers import READERS
 from tests.core.readers.fuzz import SEEDS, fuzz, mutated, outcome, seeds
 
 COUNT = 60
+ROUNDS = {"predictions": 2_000, "weights": 600}  # read in this process
 
 
 @pytest.mark.slow
@@ -29,17 +30,18 @@ def test_every_reader_is_given_changed_files():
     assert SEEDS.keys() == READERS.keys()
 
 
-@pytest.mark.parametrize("reader", [reader for reader in SEEDS if reader != "weights"])
-def test_files_are_sound_before_they_are_changed_and_differ_after(reader):
+@pytest.mark.parametrize("reader", SEEDS)
+def test_files_are_sound_before_they_are_changed_and_read_or_refused_after(reader):
+    if reader in ("predictions", "weights"):
+        pytest.importorskip("torch")
     found = {name: outcome(reader, name, data) for name, data in seeds(reader).items()}
     assert set(found.values()) <= {"result", "UNDECIDED", "AMBIGUOUS_KEYS"}
     assert "result" in found.values()
-    changed = {mutated(reader, number, 1) for number in range(20)}
-    assert len(changed) > 10
-    assert changed.isdisjoint(seeds(reader).items())
-    if reader != "predictions":  # which has a longer round above
-        ends = {file: outcome(reader, *file) for file in changed}
-        assert [name for (name, _), end in ends.items() if end.startswith("!")] == []
+    changed = {mutated(reader, number, 1) for number in range(ROUNDS.get(reader, 20))}
+    assert len(changed - set(seeds(reader).items())) > 10
+    ends = [(name, outcome(reader, name, data)) for name, data in sorted(changed)]
+    assert [(name, end) for name, end in ends if end.startswith("!")] == []
+    assert any(end != "result" for _, end in ends)
 
 
 # Found by changed files --------------------------------------------------------------------------
