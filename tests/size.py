@@ -41,7 +41,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/metrics": Size(9_750, 28, 65),
     "core/models": Size(1_680, 8, 6),
     "core/ood": Size(980, 4, 5),
-    "core/readers": Size(15_980, 45, 150),
+    "core/readers": Size(15_970, 45, 150),
     "core/reports": Size(3_060, 9, 22),
     "core/screens": Size(18_180, 55, 98),
     "core/studies": Size(3_180, 13, 11),

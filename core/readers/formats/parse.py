@@ -13,10 +13,10 @@ from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, text_array
-from core.readers.formats.csv_file import parquet_batches, read_arrow, read_csv, read_parquet
 from core.readers.formats.json_file import contents_of_json, parsed, read_json
 from core.readers.formats.numpy_file import array_of, load, read_npy, read_pickle, settle
 from core.readers.formats.sniff import FileFormat, model_refusal, packed_model, sniff
+from core.readers.formats.table_file import parquet_batches, read_arrow, read_csv, read_parquet
 from core.readers.formats.torch_file import (
     PARAMETERS,
     is_legacy,
@@ -49,7 +49,7 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
     `records` names the sheet.
 
     Raises Refused UNDECIDED: several sheets hold cells. AMBIGUOUS_KEYS: there is no such sheet.
-    EMPTY, FORMAT_UNKNOWN, or any code of `core.readers.formats.csv_file`.
+    EMPTY, FORMAT_UNKNOWN, or any code of `core.readers.formats.table_file`.
     """
     links = {str(e.get("Id")): str(e.get("Target")) for e in _xml(archive, WORKBOOK_LINKS)}
     members = {}

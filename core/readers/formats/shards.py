@@ -21,9 +21,9 @@ from core.arrays import empty
 from core.codes import NoticeCode
 from core.errors import Notice, Refused, about
 from core.readers.formats.contents import Contents, Entry, FileBytes, id_text, is_text, is_whole
-from core.readers.formats.csv_file import parquet_rows
 from core.readers.formats.parse import read_batches, read_contents, tree_of
 from core.readers.formats.sniff import sniff
+from core.readers.formats.table_file import parquet_rows
 from core.readers.formats.tree import settled
 from core.readers.predictions.names import counted, words_of
 

@@ -20,9 +20,9 @@ from core.errors import Notice, Refused
 from core.histories import COLUMNS, LATER, WHOLE, BinHistory
 from core.readers.formats.archive import unpacked
 from core.readers.formats.contents import Entry, FileBytes, is_text
-from core.readers.formats.csv_file import read_csv, read_parquet
 from core.readers.formats.json_file import parsed
 from core.readers.formats.sniff import FileFormat, sniff
+from core.readers.formats.table_file import read_csv, read_parquet
 from core.readers.formats.text import MISSING, is_number
 from core.readers.predictions.companions import base_name, stem
 from core.readers.predictions.names import counted, listed
@@ -61,7 +61,7 @@ def read_columns_file(source: FileBytes) -> TextColumns:
     """Return the columns of a text table, plain or packed with gzip, as text.
 
     Raises Refused FORMAT_UNKNOWN: no text table. CSV_HEADER: no header line. TABLE_SIZE: more than
-    5,000,000 cells. Any other code of `core.readers.formats.csv_file`.
+    5,000,000 cells. Any other code of `core.readers.formats.table_file`.
     """
     source = unpacked(source)
     form = sniff(source)

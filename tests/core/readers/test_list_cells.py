@@ -9,8 +9,8 @@ import pytest
 from core import defaults
 from core.errors import Refused
 from core.readers.formats.contents import Contents, FileBytes, id_text, stacked, text_array
-from core.readers.formats.csv_file import read_csv
 from core.readers.formats.parse import read_contents
+from core.readers.formats.table_file import read_csv
 from tests import hostile_cases as made
 
 P = [[0.25, 0.75], [0.5, 0.5], [1e-05, 0.99999]]
@@ -103,7 +103,7 @@ def test_text_that_begins_with_no_list_stays_text(value: str) -> None:
 
 
 def test_blocks_of_rows_make_one_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.readers.formats.csv_file.LIST_BLOCK", 4)
+    monkeypatch.setattr("core.readers.formats.table_file.LIST_BLOCK", 4)
     got = read(cells([f"[{i}, 1.5]" for i in range(7)]))
     np.testing.assert_array_equal(got.entries["x"][:, 0], range(7))
     bad = read(cells([*(f"[{i}, 1.5]" for i in range(7)), "[1, 1.5.5]", "[2, 2.5.5]"]))

@@ -243,7 +243,7 @@ def test_arrays_that_do_not_go_together_are_refused(tmp_path, case, code, words)
 
 def test_tables_are_read_some_rows_at_a_time(tmp_path, monkeypatch):
     folder = save_tables(tmp_path / "shards", COLUMNS | {"note": np.array(["a", "b"] * 30, object)})
-    monkeypatch.setattr("core.readers.formats.csv_file.BATCH_ROWS", 4)
+    monkeypatch.setattr("core.readers.formats.table_file.BATCH_ROWS", 4)
     entries = joined(folder).entries
     np.testing.assert_array_equal(entries["logit_2"], Z[:, 2])
     assert entries["note"].tolist() == ["a", "b"] * 30
