@@ -15,10 +15,11 @@ from core.inference.film_model import MODELS, FilmModel
 from core.library import SAMPLES, Library
 from core.reports.html import sheet_html
 from core.screens.kit.marks import marks
+from core.screens.xray import film as views
 from core.screens.xray.bands import RISK
-from core.screens.xray.comparison import DIFFER
-from core.screens.xray.film import FilmScores
-from core.screens.xray.saliency import ALONE, OWN, SaliencyFocus
+from core.screens.xray.film import DIFFER, FilmScores, SaliencyFocus
+from core.screens.xray.saliency import ALONE, OWN
+from core.screens.xray.words import TECHNICAL
 from core.xray import heat, phantom, picture
 from core.xray.picture import Saliency, SaliencyStyle
 from pages.ui import task
@@ -94,7 +95,7 @@ def looked(name: str, synthetic: bool | None, score: float = 0.74, run: str = ""
 def study(*of: FilmResult, counted: bool = True) -> FilmStudy:
     """A film of a person; models that saw such films know 100 of them."""
     references = [known() if counted and not one.model.synthetic else None for one in of]
-    return FilmStudy(film=FILM, results=of, index=0, references=tuple(references))
+    return FilmStudy.of(FILM, of, NAMES[0], references)
 
 
 def drawn(of: FilmStudy, scale: str = "findings", *, hot: tuple[bool, ...]) -> list[PagePicture]:
@@ -111,7 +112,6 @@ def drawn(of: FilmStudy, scale: str = "findings", *, hot: tuple[bool, ...]) -> l
                 marks=(),
                 tag="",
             ),
-            index=None if seen.model.synthetic else 0,
             scale=scale,
             focus=SaliencyFocus(True, 0.625) if warm else None,
         )
@@ -122,6 +122,7 @@ def drawn(of: FilmStudy, scale: str = "findings", *, hot: tuple[bool, ...]) -> l
 def test_what_is_saved_of_two_models_names_both_and_says_which_is_strange():
     of = study(looked("Theirs", None), looked("Other", None, 0.1), looked("Ours", True))
     pictures = drawn(of, hot=(True, True, False))
+    of = save.with_focus(of, pictures)
     page = save.page(of, pictures)
     assert [one.startswith(WHY) for one in page.paragraphs] == [True, False, False]
     assert page.paragraphs[1:] == (DIFFER, RISK)
@@ -150,10 +151,11 @@ def test_a_file_of_models_that_are_all_strange_says_why_and_warns_of_no_score():
     of = study(looked("Ours", True), looked("Mine", True))
     page = save.page(of, drawn(of, hot=(False, False)))
     assert [one.split(" was ")[0] for one in page.paragraphs] == ["Ours", "Mine"]
-    assert of.strange == " ".join(page.paragraphs)
+    assert of.strange
+    assert of.stranges == page.paragraphs
     assert page.cards == ()
     assert "74" not in page.sentence.text
-    assert study(looked("Ours", True), looked("Theirs", None)).strange == ""
+    assert study(looked("Ours", True), looked("Theirs", None)).strange is False
 
 
 def test_what_models_without_a_test_set_score_is_said_to_be_no_frequency():
@@ -161,7 +163,7 @@ def test_what_models_without_a_test_set_score_is_said_to_be_no_frequency():
     (care, risk) = save.page(of, drawn(of, hot=(False, False))).paragraphs
     assert care.startswith("A score is the model’s own number, not a frequency")
     assert risk == RISK
-    assert study(looked("Theirs", None), looked("Ours", True)).care == (DIFFER,)
+    assert views.care(study(looked("Theirs", None), looked("Ours", True)).summaries) == (DIFFER,)
 
 
 @pytest.mark.parametrize("hot", [(True, False), (True,)])
@@ -173,8 +175,7 @@ def test_a_picture_with_its_own_scale_says_so_where_it_is_saved(hot):
 
 def test_a_model_has_the_badge_of_its_run_and_may_mean_nothing_where_that_is_not_known():
     of = study(looked("Theirs", None, run="run-1"), looked("Other", False))
-    assert of.marks == marks(["run-1", "own-Other"])
-    assert [one.mark for one in of.opinions()] == list(of.marks)
+    assert [one.mark for one in of.summaries] == list(marks(["run-1", "own-Other"]))
     drawn_film = FilmEntry(
         id="s1",
         title="Synthetic 1",
@@ -185,9 +186,8 @@ def test_a_model_has_the_badge_of_its_run_and_may_mean_nothing_where_that_is_not
         boxes={},
         synthetic=True,
     )
-    found = FilmStudy(
-        film=drawn_film, results=of.results, index=0, references=(None, None)
-    ).sentence.text
+    of = FilmStudy.of(drawn_film, of.results, NAMES[0], (None, None))
+    found = views.sentence(of.summaries, TECHNICAL).text
     assert (
         "Other was trained on other films: no score is shown. The score of Theirs may mean" in found
     )

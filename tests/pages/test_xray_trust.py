@@ -106,16 +106,20 @@ def test_a_point_of_the_lungs_hits_by_the_share_of_them_in_the_box():
 
 
 def test_every_row_of_a_table_says_where_scores_mean_nothing():
-    fits = FilmStudy(film=film(), results=(looked(),), index=0, references=(None,))
+    fits = FilmStudy.of(film(), [looked()], FINDINGS[0], [None])
     assert "mean nothing" not in fits.note
-    strange = replace(fits, film=replace(fits.film, synthetic=True))
+    drawn = replace(film(), synthetic=True)
+    strange = FilmStudy.of(drawn, [looked()], FINDINGS[0], [None])
     assert "Its score and heat would mean nothing here, so neither is shown." in strange.note
-    rows = views.table(strange.main.scored, 0, None, TECHNICAL, strange.note).file.rows
+    unknown = replace(looked(), model=replace(looked().model, synthetic=None))
+    doubtful = FilmStudy.of(drawn, [unknown], FINDINGS[0], [None])
+    rows = views.findings_table(doubtful.summaries, TECHNICAL, doubtful.note).file.rows
+    assert len(rows) == len(FINDINGS)
     assert all("mean nothing" in row[-1] for row in rows)
 
 
 def test_a_sheet_of_several_models_says_that_scales_differ():
-    study = FilmStudy(film=film(), results=(looked(), looked()), index=0, references=(None, None))
+    study = FilmStudy.of(film(), [looked(), looked()], FINDINGS[0], [None, None])
     found = Saliency(np.ones((2, 2), np.float32), heat.WHOLE, 1.0)
     hot, bare = (
         FilmScene(
@@ -130,7 +134,7 @@ def test_a_sheet_of_several_models_says_that_scales_differ():
     )
     for scenes, said in (((hot, hot), True), ((hot, bare), False)):
         drawn = [
-            PagePicture(result=study.main, scene=scene, index=0, scale=saliency.FINDINGS)
+            PagePicture(result=study.results[0], scene=scene, scale=saliency.FINDINGS)
             for scene in scenes
         ]
         assert (saliency.BESIDE in pictures.sheet(study, drawn).lines) == said

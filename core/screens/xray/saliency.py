@@ -20,7 +20,7 @@ from core.screens.kit.records import (
 )
 from core.screens.kit.theme import Theme, axis
 from core.screens.xray.figures import sheet, whisker
-from core.screens.xray.film import HALF, score_words
+from core.screens.xray.film import HALF, SaliencyFocus, score_words
 from core.screens.xray.words import FindingWords, finding, listed
 from core.xray import heat, localisation
 from core.xray.heat import METHODS, Frame, Map
@@ -451,14 +451,6 @@ def alt(
 
 
 _PERCENT: Final = "\u202f%"
-
-
-@dataclass(frozen=True)
-class SaliencyFocus:
-    """Whether the strongest place of a map lies where the finding is, and what share of it does."""
-
-    hit: bool
-    energy: float
 
 
 def focus(saliency: Map, frame: Frame, boxes: Sequence[Frame]) -> SaliencyFocus | None:

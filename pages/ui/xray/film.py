@@ -12,8 +12,8 @@ from core.codes import NoticeCode
 from core.errors import LibraryError
 from core.reports.html import films_html
 from core.screens.kit.records import Sentence
-from core.screens.xray import comparison, saliency
 from core.screens.xray import film as views
+from core.screens.xray import saliency
 from core.screens.xray.bands import KEY, RISK
 from core.screens.xray.film import Reference
 from pages.ui import frame, markup, open_runs, session, site, state, widgets
@@ -67,12 +67,12 @@ def draw() -> str:
                 elif shared.awaits(model, film):
                     break  # one thing is asked at a time
         if results:
-            study = FilmStudy(
-                film=film,
-                results=tuple(results),
-                index=_finding(results, alone=len(picked) == 1),
-                references=tuple(_reference(result.model, film) for result in results),
-                chosen=xray_pictures.thresholds(
+            study = FilmStudy.of(
+                film,
+                results,
+                _finding(results, alone=len(picked) == 1),
+                [_reference(result.model, film) for result in results],
+                xray_pictures.thresholds(
                     {name for result in results for name in result.scored.findings}
                 ),
             )
@@ -91,7 +91,7 @@ def draw() -> str:
         return views.NO_LABELS
     with top:
         widgets.eyebrow(study.film.title)
-        widgets.sentence(study.opening_sentence(shared.words()))
+        widgets.sentence(views.sentence(study.summaries, shared.words()))
         frame.notices(study.film.notices)
         has_burnt_in_notice = any(
             notice.code == NoticeCode.BURNED_IN for notice in study.film.notices
@@ -124,7 +124,7 @@ def _withheld(model: Model, film: FilmEntry) -> bool:
     return views.withheld(model.synthetic, film_synthetic=film.synthetic)
 
 
-def _finding(results: Sequence[FilmResult], *, alone: bool) -> int:
+def _finding(results: Sequence[FilmResult], *, alone: bool) -> str:
     """Draw the choice of the finding, by falling score; the highest one unless one is chosen.
 
     Of several models it is the first one's order, and no score: the table has all of them. What
@@ -153,7 +153,7 @@ def _finding(results: Sequence[FilmResult], *, alone: bool) -> int:
     )
     index = scored.order[0] if chosen == TOP else names.index(chosen)
     st.session_state[shared.SHOWN] = names[index]
-    return index
+    return scored.findings[index]
 
 
 def _reference(model: Model, film: FilmEntry) -> Reference | None:
@@ -190,40 +190,39 @@ def _draw_single(study: FilmStudy, settings: SaliencySettings) -> None:
     _findings(study)
     xray_pictures.downloads(study, [picture])
     if not state.plain() and picture.scene.saliency is not None:
-        trust.draw(study.film, picture.result, study.index)
+        trust.draw(study.film, picture.result, study.name)
 
 
 def _findings(study: FilmStudy) -> None:
     """Draw the findings of the film as a table, of one model or of several."""
-    explanation = "" if study.known is None else "each beside films of its score"
+    explanation = "" if study.main.known is None else "each beside films of its score"
     if study.several:
-        explanation = f"scores of 100, by those of {study.main.model.name}"
+        explanation = f"scores of 100, by those of {study.main.model}"
     widgets.title(FINDINGS_TITLE, explanation)
-    table, marks = study.findings_table(shared.words()), study.marks if study.several else ()
-    widgets.scores(FINDINGS_TITLE, table.heads, table.written(), marks)
+    table = views.findings_table(study.summaries, shared.words(), study.note)
+    badges = [summary.mark for summary in study.summaries if summary.mark] if study.several else []
+    widgets.scores(FINDINGS_TITLE, table.heads, table.written(), badges)
 
 
 def hundred(study: FilmStudy) -> None:
     """Draw 100 films of such a score as icons, with what must be read beside them."""
-    scored, known = study.main.scored, study.known
-    if known is not None:
-        icons, note = views.icons(scored, study.index, known)
-        if icons is not None:
-            widgets.title(views.ICONS, note)
-            st.html(films_html(icons))
-        else:
-            widgets.title("Films like this one, by the model’s score", note)
-            widgets.second(f"{views.TOO_FEW[:1].upper()}{views.TOO_FEW[1:]}.")
+    icons, note = views.icons(study.main)
+    if icons is not None:
+        widgets.title(views.ICONS, note)
+        st.html(films_html(icons))
+    elif note:
+        widgets.title("Films like this one, by the model’s score", note)
+        widgets.second(f"{views.TOO_FEW[:1].upper()}{views.TOO_FEW[1:]}.")
     if not study.strange:
-        widgets.caveat("Caution", *study.care, last=RISK)
+        widgets.caveat("Caution", *views.care(study.summaries), last=RISK)
 
 
 def bands(study: FilmStudy) -> None:
     """Draw what films of every score were labelled with, and which run that is where one picks."""
-    if study.known is not None:
-        widgets.figure(views.bands_card(study.main.scored, study.index, study.known))
+    card, model = views.bands_card(study.main), study.results[0].model
+    if card is not None:
+        widgets.figure(card)
         widgets.key(KEY)
-    model = study.main.model
     if study.strange or model.run:
         return
     # The choice of a run with scores of the same findings on labelled films, drafts first
@@ -268,18 +267,18 @@ def _draw_several(study: FilmStudy, settings: SaliencySettings, picked: Sequence
 
     `picked` are the models asked for, some of which may not have answered.
     """
-    for text in filter(None, study.stranges):
+    for text in study.stranges:
         widgets.caveat("Not its kind of film", text)
     pictures = xray_pictures.draw(study, settings)
-    opinions = study.opinions([picture.focus for picture in pictures])
+    study = xray_pictures.with_focus(study, pictures)
     title = f"{shared.words().title(study.name)}, model by model"
     widgets.title(title)
-    table = comparison.model_table(opinions, study.name, study.note)
+    table = views.model_table(study.summaries, study.note)
     widgets.scores(title, table.heads, table.written())
-    for text in comparison.sources(opinions):
+    for text in views.sources(study.summaries):
         widgets.caption(text)
     if not study.strange:
-        widgets.caveat("Caution", *study.care, last=RISK)
+        widgets.caveat("Caution", *views.care(study.summaries), last=RISK)
     _findings(study)
     xray_pictures.downloads(study, pictures)
     # One of the models in detail: what its score was worth, and whether to trust its map
@@ -298,7 +297,7 @@ def _draw_several(study: FilmStudy, settings: SaliencySettings, picked: Sequence
         return
     model_study = study.alone(place)
     if model_study is None:
-        widgets.second(f"{chosen.name} {comparison.NO_FINDING}.")
+        widgets.second(f"{chosen.name} {views.NO_FINDING}.")
         return
     with st.container(horizontal=True, gap="medium", key="figures"):
         with st.container(width=xray_pictures.WIDTH, key="xray_left"):
@@ -310,4 +309,4 @@ def _draw_several(study: FilmStudy, settings: SaliencySettings, picked: Sequence
     if pictures[place].scene.saliency is None:
         widgets.caption(f"No heat of {chosen.name} is shown, so there is none to check.")
     else:
-        trust.draw(study.film, pictures[place].result, model_study.index, model_name=chosen.name)
+        trust.draw(study.film, pictures[place].result, model_study.name, model_name=chosen.name)

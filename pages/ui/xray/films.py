@@ -34,6 +34,7 @@ from pages.ui.caching import Results, cached
 from pages.ui.intake import FileReading, Intake, SealedFile
 from pages.ui.markup import esc
 from pages.ui.xray import models
+from pages.ui.xray.models import Removal
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -302,34 +303,16 @@ def choose(film_id: str) -> None:
 
 def remove(film_id: str) -> None:
     """Take a film out and show its neighbour; it can be brought back until another is removed."""
-    forget_removed()
     place = _in_order().index(film_id)
-    st.session_state[REMOVED] = held_films().pop(film_id)
+    dropped = held_films().pop(film_id)
     rest = _in_order()
     choose(rest[min(place, len(rest) - 1)] if rest else FIRST)
 
+    def bring_back() -> None:
+        held_films()[film_id] = dropped
+        choose(film_id)
 
-def removed() -> DroppedFilm | None:
-    """Return the film that was removed last."""
-    dropped_film: DroppedFilm | None = st.session_state.get(REMOVED)
-    return dropped_film
-
-
-def bring_back() -> None:
-    """Undo the last removal."""
-    dropped_film = removed()
-    if dropped_film is not None:
-        held_films()[dropped_film.film.id] = dropped_film
-        st.session_state[REMOVED] = None
-        choose(dropped_film.film.id)
-
-
-def forget_removed() -> None:
-    """Remove the bytes of the film that was removed last."""
-    dropped_film = removed()
-    if dropped_film is not None:
-        dropped_film.file.unlink(missing_ok=True)
-    st.session_state[REMOVED] = None
+    models.set_aside(REMOVED, Removal(dropped.film.title, dropped.file, bring_back))
 
 
 MAX_MB = 128
@@ -386,11 +369,20 @@ def choice_of_film(available: Mapping[str, FilmEntry]) -> FilmEntry:
     n = sum(refusal.error.code != RefusalCode.LIMIT_FILMS for refusal in INTAKE.refusals)
     INTAKE.refused(f"{n} of {st.session_state.get(DROPPED)} were refused")
     # which film and which model were removed last, to bring them back
-    dropped_film, model = removed(), models.removed()
-    if dropped_film is not None:
-        _removed("", dropped_film.film.title, bring_back, forget_removed)
-    if model is not None:
-        _removed("_model", model.name, models.bring_back, models.forget_removed)
+    for kind, key in (("", REMOVED), ("_model", models.REMOVED)):
+        removal: Removal | None = st.session_state.get(key)
+        if removal is None:
+            continue
+        with st.container(horizontal=True, vertical_alignment="center", key=f"xray.removed{kind}"):
+            st.markdown(f"{esc(removal.name)} was removed from this session.")
+            st.button("Undo", key=f"xray.undo{kind}", on_click=models.undo, args=(key,))
+            st.button(
+                "Forget it now",
+                key=f"xray.forget{kind}",
+                type="tertiary",
+                on_click=models.forget,
+                args=(key,),
+            )
     return available[chosen]
 
 
@@ -421,10 +413,3 @@ def _add() -> None:
                 f"The list has boxes for {with_box} of the {len(own)} films of this session, and "
                 f"for {rest} {'film' if rest == 1 else 'films'} that are not here."
             )
-
-
-def _removed(kind: str, name: str, undo: Callable[[], None], forget: Callable[[], None]) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", key=f"xray.removed{kind}"):
-        st.markdown(f"{esc(name)} was removed from this session.")
-        st.button("Undo", key=f"xray.undo{kind}", on_click=undo)
-        st.button("Forget it now", key=f"xray.forget{kind}", type="tertiary", on_click=forget)

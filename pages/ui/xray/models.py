@@ -1,7 +1,7 @@
 """The models that look at a film: Candor’s own, those of the session, and how to add one."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -83,13 +83,32 @@ def samples() -> tuple[Model, ...]:
 
 
 @dataclass(frozen=True)
-class RemovedModel:
-    """A model that was removed, as it was called, and those shown before and after."""
+class Removal:
+    """What was removed from the session last: what it is called, its file, and the way back."""
 
-    model: Model
     name: str
-    chosen_before: list[str]
-    chosen_after: list[str]
+    file: Path
+    undo: Callable[[], None]
+
+
+def set_aside(key: str, removal: Removal) -> None:
+    """Keep what was removed until something else of the session's `key` is; forget that before."""
+    forget(key)
+    st.session_state[key] = removal
+
+
+def undo(key: str) -> None:
+    """Bring back what was removed."""
+    removal: Removal | None = st.session_state.pop(key, None)
+    if removal is not None:
+        removal.undo()
+
+
+def forget(key: str) -> None:
+    """Delete the file of what was removed."""
+    removal: Removal | None = st.session_state.pop(key, None)
+    if removal is not None:
+        removal.file.unlink(missing_ok=True)
 
 
 def offered() -> dict[str, Model]:
@@ -156,39 +175,23 @@ def _by_job() -> dict[str, str]:
 
 
 def remove(model_id: str) -> None:
-    """Take a model out of the session; it can be brought back until another is removed."""
+    """Take a model out of the session; it can be brought back until another is removed.
+
+    Then films are shown to it again, unless others were picked since.
+    """
     if model_id not in own():
         return
-    forget_removed()
-    name, chosen_before = offered()[model_id].name, list(st.session_state.get(CHOSEN, []))
+    name, before = offered()[model_id].name, list(st.session_state.get(CHOSEN, []))
     model = own().pop(model_id)
-    st.session_state[REMOVED] = RemovedModel(model, name, chosen_before, chosen(offered()))
+    after = chosen(offered())
 
+    def bring_back() -> None:
+        own()[model_id] = model
+        models = offered()
+        if st.session_state.get(CHOSEN) == after:
+            choose([picked for picked in before if picked in models], models)
 
-def removed() -> RemovedModel | None:
-    """Return the model that was removed last."""
-    removed_model: RemovedModel | None = st.session_state.get(REMOVED)
-    return removed_model
-
-
-def bring_back() -> None:
-    """Undo the last removal; films are shown to it again, unless others were picked since."""
-    removed_model = removed()
-    if removed_model is None:
-        return
-    own()[removed_model.model.id] = removed_model.model
-    st.session_state[REMOVED] = None
-    models = offered()
-    if st.session_state.get(CHOSEN) == removed_model.chosen_after:
-        choose([model_id for model_id in removed_model.chosen_before if model_id in models], models)
-
-
-def forget_removed() -> None:
-    """Remove the weights of the model that was removed last."""
-    removed_model = removed()
-    if removed_model is not None:
-        Path(removed_model.model.film_model.weights).unlink(missing_ok=True)
-    st.session_state[REMOVED] = None
+    set_aside(REMOVED, Removal(name, Path(model.film_model.weights), bring_back))
 
 
 def change(model_id: str, preprocessing: Preprocessing) -> None:

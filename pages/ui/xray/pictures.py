@@ -1,6 +1,6 @@
 """Films with their heat: controls, pictures and legend, when heat is hidden, and what is saved."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -8,14 +8,11 @@ from typing import Any, Final
 import streamlit as st
 
 from core.reports.html import PageView, sheet_html
-from core.screens.xray import comparison
 from core.screens.xray import film as views
 from core.screens.xray import saliency as words
 from core.screens.xray.bands import RISK
-from core.screens.xray.comparison import Opinion
-from core.screens.xray.film import Reference
-from core.screens.xray.saliency import SaliencyFocus
-from core.screens.xray.words import BANNER, TECHNICAL, finding
+from core.screens.xray.film import FindingSummary, SaliencyFocus
+from core.screens.xray.words import BANNER, TECHNICAL, finding, listed
 from core.xray import heat, phantom
 from core.xray import picture as drawing
 from core.xray.heat import DEFAULT, METHODS
@@ -48,24 +45,17 @@ class SaliencySettings:
 class PagePicture:
     """A picture as it stands on the page, for what is saved as well.
 
-    `result` has the maps that are drawn, `index` is of the finding in this model and `scale` a key
-    of SCALES. `why_not` says why no heat is drawn; `offer` is the label of the button that draws
-    it after all, and what that sets in the session. `focus` is where the heat points, where it is
-    drawn and the finding's box is known.
+    `result` has the maps that are drawn, and `scale` is a key of SCALES. `why_not` says why no heat
+    is drawn; `offer` is the label of the button that draws it after all, and what that sets in the
+    session. `focus` is where the heat points, where it is drawn and the finding's box is known.
     """
 
     result: FilmResult
     scene: FilmScene
-    index: int | None
     scale: str
     why_not: str = ""
     offer: tuple[str, str] | None = None
     focus: SaliencyFocus | None = None
-
-    @property
-    def score(self) -> float | None:
-        """The finding's score, where the model has the finding."""
-        return None if self.index is None else self.result.scored.scores[self.index]
 
 
 def settings(study: FilmStudy) -> SaliencySettings:
@@ -86,9 +76,9 @@ def settings(study: FilmStudy) -> SaliencySettings:
             disabled=look != OVERLAY,
         )
         # Draw the threshold of a finding
-        reference, name = study.known, study.name
-        key, box = _threshold_key(name), "xray.threshold"
-        default = round(100.0 * views.threshold_of(reference, name), 1)
+        share = study.main.frequency
+        key, box = _threshold_key(study.name), "xray.threshold"
+        default = round(100.0 * (views.HALF if share is None else share), 1)
         st.session_state[box] = float(st.session_state.get(key, default))
         st.number_input(
             "Hide heat below a score of, %",
@@ -101,14 +91,14 @@ def settings(study: FilmStudy) -> SaliencySettings:
             args=(key, box),
             help=words.EACH_ITS_OWN
             if study.several
-            else f"At first {views.threshold_words(reference, name)}",
+            else f"At first {views.threshold_words(study.main)}",
         )
         if key in st.session_state:
             label = "Back to each model’s own" if study.several else "Back to the model’s own"
             st.button(label, key=f"{box}.own", on_click=_take_back, args=(key,))
         labels = {key: known_method.label for key, known_method in METHODS.items()}
         method = widgets.segments("Method", "method", list(METHODS), DEFAULT, labels)
-        about, layers = METHODS[method], study.main.layers
+        about, layers = METHODS[method], study.results[0].layers
         widgets.caption(f"{about.plain} {about.source}.")
         layer = widgets.segments(
             "Layer",
@@ -137,13 +127,11 @@ def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
     """Draw the film as each model sees it, side by side where there are several."""
     places = st.columns(len(study.results), gap="medium") if study.several else [st.container()]
     pictures = []
-    for place, result, reference, mark in zip(
-        places, study.results, study.references, study.marks, strict=True
-    ):
+    for place, result, summary in zip(places, study.results, study.summaries, strict=True):
         with place:
-            picture = _picture(study.film, result, study.name, reference, settings)
+            picture = _picture(study.film, result, summary, settings)
             if study.several:
-                widgets.title(words.title(result.model.name, picture.score), mark=mark)
+                widgets.title(words.title(summary.model, summary.score), mark=summary.mark)
             scene, shown = picture.scene, picture.result
             coarse = None if scene.saliency is None else scene.saliency.coarse
             boxes = [mark.box for mark in scene.marks]
@@ -181,34 +169,39 @@ def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
     return pictures
 
 
+def with_focus(study: FilmStudy, pictures: Sequence[PagePicture]) -> FilmStudy:
+    """Return the study with where the heat that is drawn points."""
+    focused = [
+        replace(summary, focus=picture.focus)
+        for summary, picture in zip(study.summaries, pictures, strict=True)
+    ]
+    return replace(study, summaries=tuple(focused))
+
+
 def _picture(
     film: FilmEntry,
     result: FilmResult,
-    name: str,
-    reference: Reference | None,
+    summary: FindingSummary,
     settings: SaliencySettings,
 ) -> PagePicture:
     """Return the picture of one model; where its heat is not shown, why."""
+    name, score = summary.name, summary.score
     marks = _marks(film, name)
     bare = _scene(film, None, settings, marks)
-    index = views.finding_index(result.scored.findings, name)
-    if views.withheld(result.model.synthetic, film_synthetic=film.synthetic):
-        return PagePicture(
-            result=result, scene=bare, index=None, scale=words.OWN, why_not=words.WITHHELD
-        )
+    if summary.withheld:
+        return PagePicture(result=result, scene=bare, scale=words.OWN, why_not=words.WITHHELD)
     scale = settings.scale if METHODS[settings.method].at_once else words.OWN
-    picture = partial(PagePicture, scene=bare, index=index, scale=scale)
-    if index is None:
+    picture = partial(PagePicture, scene=bare, scale=scale)
+    index = views.finding_index(result.scored.findings, name)
+    if index is None or score is None:
         return picture(result=result, why_not=f"This model has no finding {finding(name)}.")
     if settings.look == "film":
         return picture(result=result)
-    score = result.scored.scores[index]
-    threshold = thresholds([name]).get(views.spelled(name), views.frequency(reference, name))
-    least = views.HALF if threshold is None else threshold
+    least = views.HALF if summary.limit is None else summary.limit
     place = f"{film.digest}.{result.model.id}.{views.spelled(name)}"
     anyway = f"xray.anyway.{place}"
     if score < least and not st.session_state.get(anyway):
-        why_not, offer = words.hidden(score, threshold), ("Show anyway", anyway)
+        why_not, offer = words.hidden(score, summary.limit), ("Show anyway", anyway)
         return picture(result=result, why_not=why_not, offer=offer)
     compute = f"xray.compute.{place}.{settings.method}.{settings.layer}"
     if not METHODS[settings.method].at_once and not st.session_state.get(compute):
@@ -324,10 +317,10 @@ def downloads(study: FilmStudy, pictures: list[PagePicture]) -> None:
             "image/png",
             key="xray.save.png",
         )
-        findings = study.findings_table(TECHNICAL).file
+        findings = views.findings_table(study.summaries, TECHNICAL, study.note).file
         if study.several:
             widgets.save(findings, "film_findings", "Findings, CSV")
-            models = comparison.model_table(_opinions(study, pictures), study.name, study.note)
+            models = views.model_table(study.summaries, study.note)
             widgets.save(models.file, "film_models", "Models, CSV")
         else:
             widgets.save(findings, "film", "Table, CSV")
@@ -342,41 +335,37 @@ def downloads(study: FilmStudy, pictures: list[PagePicture]) -> None:
         widgets.caption(words.BURNT_IN)
 
 
-def _opinions(study: FilmStudy, pictures: list[PagePicture]) -> tuple[Opinion, ...]:
-    return study.opinions([page_picture.focus for page_picture in pictures])
-
-
 def page(study: FilmStudy, pictures: list[PagePicture]) -> PageView:
     """Return the view as one file: the picture to save, the bands, the findings."""
     alt = f"{study.film.title} as the models see it; the text below says the same."
     # what must be read beside scores; of one model the sentence says why it is strange
-    care = tuple(filter(None, study.stranges)) if study.several else ()
-    care = care if study.strange else (*care, *study.care, RISK)
+    care = study.stranges if study.several else ()
+    care = care if study.strange else (*care, *views.care(study.summaries), RISK)
     # 100 films like this one, of one model that has a test set with enough of them
-    icons, note = None, ""
-    if not study.several and study.known is not None:
-        icons, note = views.icons(study.main.scored, study.index, study.known)
+    icons, note = (None, "") if study.several else views.icons(study.main)
     # the bands of each model that has a test set, named where there are several
     cards = []
-    for place, result in enumerate(study.results):
-        model_study = study.alone(place)
-        if model_study is None or model_study.known is None:
+    for place in range(len(study.summaries)):
+        own = study.alone(place)
+        card = None if own is None else views.bands_card(own.main)
+        if own is None or card is None:
             continue
-        card = views.bands_card(result.scored, model_study.index, model_study.known)
         if study.several:
-            title = f"{result.model.name}: {card.title[:1].lower()}{card.title[1:]}"
+            title = f"{own.main.model}: {card.title[:1].lower()}{card.title[1:]}"
             card = replace(card, key=f"{card.key}_{place + 1}", title=title)
         cards.append(card)
     # the tables without their notes: what they may not be used for stands around them
-    tables = [("The findings of this film", study.findings_table(TECHNICAL).file.without({"note"}))]
+    findings = views.findings_table(study.summaries, TECHNICAL, study.note).file
+    tables = [("The findings of this film", findings.without({"note"}))]
     if study.several:
-        models = comparison.model_table(_opinions(study, pictures), study.name, study.note).file
+        models = views.model_table(study.summaries, study.note).file
         title = f"{finding(study.name)}, model by model"
-        tables.insert(0, (title, models.without(comparison.LEFT_OUT)))
+        tables.insert(0, (title, models.without(views.LEFT_OUT)))
+    who = listed([summary.model for summary in study.summaries])
     return PageView(
-        eyebrow=f"Chest X-ray · {study.who} · {finding(study.name)} · {study.film.title}",
+        eyebrow=f"Chest X-ray · {who} · {finding(study.name)} · {study.film.title}",
         banners=(BANNER, study.noise),
-        sentence=study.sentence,
+        sentence=views.sentence(study.summaries, TECHNICAL),
         paragraphs=(*study.notes, *care),
         cards=tuple(cards),
         tables=tuple(tables),
@@ -388,24 +377,16 @@ def page(study: FilmStudy, pictures: list[PagePicture]) -> PageView:
 
 def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
     """Return the picture to save: with banner, scores, scale, method and what heat is not."""
-    heading = f"{finding(study.name)}. {study.film.title}"
-    counted: tuple[str, ...] = ()
-    focus_lines: list[str] = []
-    if study.several:
-        opinions = _opinions(study, pictures)
-        counted = comparison.sources(opinions)
-        focus_lines = [
-            comparison.focus_words(o.name, o.focus) for o in opinions if o.focus is not None
-        ]
-    else:
-        score = views.score_words(study.main.scored.scores[study.index])
-        heading = f"{finding(study.name)}, score {score}. {study.film.title}"
-        counted = () if study.known is None else (views.counted(study.known),)
+    score = "" if study.several else f", score {study.main.written}"
+    counted, focused = views.sources(study.summaries), study.summaries
+    if not study.several:
+        counted = () if study.main.known is None else (study.main.known.counted,)
+        focused = ()
     panels, why_not, provenances, scales = [], [], [], []
-    for shown in pictures:
-        result, saliency, name = shown.result, shown.scene.saliency, shown.result.model.name
+    for shown, summary in zip(pictures, study.summaries, strict=True):
+        result, saliency, name = shown.result, shown.scene.saliency, summary.model
         legend = "" if saliency is None else words.LEGENDS[shown.scale]
-        panels.append(FilmPanel(shown.scene.drawn(), words.title(name, shown.score), legend))
+        panels.append(FilmPanel(shown.scene.drawn(), words.title(name, summary.score), legend))
         if shown.why_not:
             why_not.append(f"{name}: {shown.why_not}")
         if saliency is not None:
@@ -414,15 +395,15 @@ def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
             provenances.append(f"{name}: {made}")
     return PictureSheet(
         (BANNER, study.noise),
-        heading,
+        f"{finding(study.name)}{score}. {study.film.title}",
         tuple(panels),
         (
-            study.sentence.text,
+            views.sentence(study.summaries, TECHNICAL).text,
             *(() if study.strange else (RISK,)),
             *counted,
             *study.notes,
-            *filter(None, study.stranges),
-            *focus_lines,
+            *study.stranges,
+            *filter(None, map(views.focus_words, focused)),
             *filter(None, [words.beside(scales)]),
             *why_not,
             words.CAPTION,

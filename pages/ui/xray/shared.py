@@ -1,7 +1,7 @@
 """What the clinical views share: link, sources, and what they speak of, put together once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 import numpy as np
@@ -16,16 +16,13 @@ from core.inference.film_model import stored_answer
 from core.metrics.clinical.groups import Grouping, Subgroup
 from core.predictions import Predictions, Task
 from core.reports.html import PageView, sheet_html
-from core.screens.kit.marks import RunMark, marks
+from core.screens.kit.marks import marks
 from core.screens.kit.numbers import count
-from core.screens.kit.records import ScoreTable, Sentence
 from core.screens.kit.sentences import groups_words
-from core.screens.xray import comparison, saliency
 from core.screens.xray import film as views
-from core.screens.xray.comparison import Opinion
-from core.screens.xray.film import FilmScores, Reference, finding_index, spelled
-from core.screens.xray.saliency import SaliencyFocus
-from core.screens.xray.words import BANNER, PLAIN, TECHNICAL, ClinicSource, FindingWords, listed
+from core.screens.xray import saliency
+from core.screens.xray.film import FilmScores, FindingSummary, Reference, finding_index, spelled
+from core.screens.xray.words import BANNER, PLAIN, TECHNICAL, ClinicSource, FindingWords
 from core.studies import clinic, posthoc
 from core.studies.clinic import Findings, OneFinding, TemperatureScaled
 from core.studies.posthoc import CUT, SHARE, PosthocRows, fit_default
@@ -128,89 +125,79 @@ def _film_result(model: Model, answer: Answer, finding: int | None) -> FilmResul
 class FilmStudy:
     """What the view speaks of: a film, what models say of it, and one finding.
 
-    Findings are named after the first result, in which `index` counts; `references` are what the
-    scores of each were worth on labelled films, and `chosen` the thresholds that a user set, in
-    [0, 1], by spelled finding.
+    The `summaries` of that finding, of each model, call it as the first one does, which has it.
     """
 
     film: FilmEntry
     results: tuple[FilmResult, ...]
-    index: int
-    references: tuple[Reference | None, ...]
-    chosen: Mapping[str, float] = field(default_factory=dict)
+    summaries: tuple[FindingSummary, ...]
+
+    @classmethod
+    def of(
+        cls,
+        film: FilmEntry,
+        results: Sequence[FilmResult],
+        name: str,
+        references: Sequence[Reference | None],
+        chosen: Mapping[str, float] | None = None,
+    ) -> "FilmStudy":
+        """Return the study of a finding.
+
+        `references` are what the scores of each model were worth on labelled films, and `chosen`
+        the thresholds that a user set, in [0, 1], by spelled finding.
+        """
+        badges = marks([result.model.run or result.model.id for result in results])
+        summaries = tuple(
+            FindingSummary(
+                scored=result.scored,
+                name=name,
+                mark=mark,
+                known=reference,
+                strange=views.strange(
+                    result.model.name,
+                    model_synthetic=result.model.synthetic,
+                    film_synthetic=film.synthetic,
+                ),
+                doubtful=result.model.synthetic is None,
+                chosen=chosen or {},
+            )
+            for result, mark, reference in zip(results, badges, references, strict=True)
+        )
+        return cls(film=film, results=tuple(results), summaries=summaries)
 
     @property
-    def main(self) -> FilmResult:
+    def main(self) -> FindingSummary:
         """What the first model says."""
-        return self.results[0]
+        return self.summaries[0]
 
     @property
-    def known(self) -> Reference | None:
-        """What films of such scores were labelled with, for the first model."""
-        return self.references[0]
+    def name(self) -> str:
+        """The finding, as the first model calls it."""
+        return self.main.name
 
     @property
     def several(self) -> bool:
         """Whether models are compared."""
         return len(self.results) > 1
 
-    @property
-    def who(self) -> str:
-        """The models, within a line."""
-        return listed([result.model.name for result in self.results])
-
-    @property
-    def marks(self) -> tuple[RunMark, ...]:
-        """The models' badges: where a model has a run, that of the run."""
-        return marks([result.model.run or result.model.id for result in self.results])
-
     def alone(self, place: int) -> "FilmStudy | None":
         """Return the study of one of the models; None where it does not have the finding."""
-        result = self.results[place]
-        index = views.finding_index(result.scored.findings, self.name)
+        summary = self.summaries[place]
+        index = finding_index(summary.scored.findings, self.name)
         if index is None:
             return None
-        known = self.references[place]
-        return replace(self, results=(result,), index=index, references=(known,))
-
-    def opinions(self, focuses: Sequence[SaliencyFocus | None] = ()) -> tuple[Opinion, ...]:
-        """Return what each model says, with where its heat points as far as that is given."""
-        return tuple(
-            Opinion(
-                scored=result.scored,
-                mark=mark,
-                known=reference,
-                strange=strange,
-                doubtful=result.model.synthetic is None,
-                chosen=self.chosen,
-                focus=focus,
-            )
-            for result, mark, reference, strange, focus in zip(
-                self.results,
-                self.marks,
-                self.references,
-                self.stranges,
-                focuses or [None] * len(self.results),
-                strict=True,
-            )
-        )
+        own = replace(summary, name=summary.scored.findings[index])
+        return replace(self, results=(self.results[place],), summaries=(own,))
 
     @property
     def stranges(self) -> tuple[str, ...]:
-        """Of each model, why nothing that it says of this film means anything, or empty."""
-        return tuple(
-            views.strange(
-                result.model.name,
-                model_synthetic=result.model.synthetic,
-                film_synthetic=self.film.synthetic,
-            )
-            for result in self.results
-        )
+        """Why nothing that a model says of this film means anything, of those of which it holds."""
+        return tuple(summary.strange for summary in self.summaries if summary.strange)
 
     @property
-    def strange(self) -> str:
-        """Why nothing that any model says of this film means anything, or empty."""
-        return " ".join(self.stranges) if all(self.stranges) else ""
+    def strange(self) -> bool:
+        """Whether nothing that any model says of this film means anything."""
+        return len(self.stranges) == len(self.summaries)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -231,49 +218,15 @@ class FilmStudy:
         return "" if self.film.synthetic else views.unusual(height, width)
 
     @property
-    def care(self) -> tuple[str, ...]:
-        """What must be read beside scores; nothing where they say nothing."""
-        if self.strange:
-            return ()
-        if self.several and any(opinion.place(self.name) for opinion in self.opinions()):
-            return (comparison.DIFFER,)
-        return views.care(self.main.scored, self.index, self.known)
-
-    @property
-    def sentence(self) -> Sentence:
-        """What is said first, in the finding's own name."""
-        return self.opening_sentence(TECHNICAL)
-
-    def opening_sentence(self, words: FindingWords) -> Sentence:
-        """Return what is said first."""
-        if self.several:
-            return comparison.sentence(self.opinions(), self.name, words)
-        scored = self.main.scored
-        if self.strange:
-            return views.doubtful_sentence(scored, self.index, words)
-        return views.sentence(scored, self.index, self.known, words)
-
-    def findings_table(self, words: FindingWords) -> ScoreTable:
-        """Return the findings of the film, of one model or of several."""
-        if self.several:
-            return comparison.finding_table(self.opinions(), self.name, words, self.note)
-        return views.table(self.main.scored, self.index, self.known, words, self.note)
-
-    @property
     def noise(self) -> str:
         """What is known of the labels, of all sets that scores are counted on."""
-        noises = [reference.source.noise for reference in self.references if reference is not None]
+        noises = [summary.known.source.noise for summary in self.summaries if summary.known]
         return " ".join(dict.fromkeys(noises)) or views.NO_LABELS
 
     @property
     def note(self) -> str:
         """What a table may not be used for, for each of its rows."""
-        return " ".join(filter(None, (BANNER, self.noise, *self.stranges)))
-
-    @property
-    def name(self) -> str:
-        """The finding, as the first model calls it."""
-        return self.main.scored.findings[self.index]
+        return " ".join((BANNER, self.noise, *self.stranges))
 
 
 # Place in the link, sources and computations.

@@ -39,7 +39,7 @@ SIDE: Final = phantom.SIDE  # pixels that maps are compared on
 Json = dict[str, Any]  # Any: plain JSON values
 
 
-def draw(film: FilmEntry, result: FilmResult, index: int, *, model_name: str = "") -> None:
+def draw(film: FilmEntry, result: FilmResult, name: str, *, model_name: str = "") -> None:
     """Draw both checks of the map that is shown, `model_name` where there are several."""
     whose = f"{model_name}: does this map" if model_name else "Does this map"
     widgets.title(f"{whose} depend on what was learned?", words.NEEDED)
@@ -49,7 +49,7 @@ def draw(film: FilmEntry, result: FilmResult, index: int, *, model_name: str = "
         question = {
             "model": result.model.payload,
             "film": film.payload,
-            "finding": index,
+            "finding": result.scored.findings.index(name),
             "method": result.method,
             "layer": result.layer,
             "seeds": SEEDS,
@@ -92,7 +92,7 @@ def draw(film: FilmEntry, result: FilmResult, index: int, *, model_name: str = "
                 widgets.figure(words.similarity_card(sanity, caption))
     whose = f"{model_name}: do such maps" if model_name else "Do such maps"
     widgets.title(f"{whose} point at lesions?", "more often than maps that ignore the film")
-    _pointing(result, index)
+    _pointing(result, name)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,9 +109,8 @@ class FindingCase:
     lungs: Bool | None = None
 
 
-def _pointing(result: FilmResult, index: int) -> None:
+def _pointing(result: FilmResult, name: str) -> None:
     """Compare where maps point with where lesions are: on synthetic films, or on one's own."""
-    name = result.scored.findings[index]
     cases = None
     if not result.model.synthetic:
         cases = boxed(xray_films.offered().values(), result.scored.findings)
@@ -138,6 +137,7 @@ def _pointing(result: FilmResult, index: int) -> None:
         widgets.caption(words.too_slow(result.method, "for so many films"))
         return
     map_settings = {"model": result.model.payload, "method": result.method, "layer": result.layer}
+    index = result.scored.findings.index(name)
     task = BackgroundTask(
         "xray.pointing",
         _key(result, name, cases),

@@ -6,10 +6,9 @@ import pytest
 
 from core.reports.tables import csv_text
 from core.screens.kit.marks import marks
-from core.screens.xray import comparison as views
-from core.screens.xray.comparison import Opinion
-from core.screens.xray.film import FilmScores
-from core.screens.xray.saliency import ALONE, BESIDE, FILMS, FINDINGS, OWN, SaliencyFocus, beside
+from core.screens.xray import film as views
+from core.screens.xray.film import FilmScores, FindingSummary, SaliencyFocus
+from core.screens.xray.saliency import ALONE, BESIDE, FILMS, FINDINGS, OWN, beside
 from core.screens.xray.words import PLAIN, TECHNICAL
 from tests.core.screens.xray.test_xray_film import NAMES, NOTE, known, reference
 
@@ -19,7 +18,13 @@ WHERE = "this test set of 100 films"
 
 
 def opinion(model, score, other=0.01, mark=A, **more):
-    return Opinion(scored=FilmScores(model, NAMES, (score, other)), mark=mark, **more)
+    scored = FilmScores(model, NAMES, (score, other))
+    return FindingSummary(scored=scored, name=NAME, mark=mark, **more)
+
+
+def of_others(model, findings, scores, **more):
+    """A model with findings of its own."""
+    return FindingSummary(scored=FilmScores(model, findings, scores), name=NAME, mark=D, **more)
 
 
 def three(first=0.74, second=0.2, third=0.5):
@@ -32,11 +37,11 @@ def three(first=0.74, second=0.2, third=0.5):
 
 
 def text(found, words=TECHNICAL):
-    return views.sentence(found, NAME, words).text
+    return views.sentence(found, words).text
 
 
 def finding_rows(found, words=TECHNICAL):
-    return views.finding_table(found, NAME, words, NOTE).written()
+    return views.findings_table(found, words, NOTE).written()
 
 
 def test_the_sentence_has_each_score_and_who_stays_below():
@@ -52,16 +57,16 @@ def test_the_sentence_has_each_score_and_who_stays_below():
     assert text(three(second=0.7)[:2]).endswith(f" Both reach the threshold {limit}.")
     assert text(three(0.74, 0.1, 0.1)).endswith(", B and C stay below it.")
     assert text(three(), PLAIN).startswith("For fluid around the lung this film scores 74")
-    said = views.sentence(three(), NAME, TECHNICAL).second
+    said = views.sentence(three(), TECHNICAL).second
     assert said == f"The threshold is the finding’s frequency in {WHERE}."
 
 
 def test_each_model_is_held_to_its_own_threshold():
     other = reference([0.75] * 10 + [0.05] * 90, [1] * 10 + [0] * 90)  # 10 %
     found = (*three()[:2], replace(three(third=0.12)[2], known=other))
-    assert [one.threshold(NAME) for one in found] == pytest.approx([0.29, 0.29, 0.10])
+    assert [one.threshold for one in found] == pytest.approx([0.29, 0.29, 0.10])
     assert text(found).endswith(" A and C reach their own thresholds, B stays below its own.")
-    assert views.sentence(found, NAME, TECHNICAL).second.endswith("in its own test set.")
+    assert views.sentence(found, TECHNICAL).second.endswith("in its own test set.")
     assert views.sources(found) == (
         f"A and B: counted on {WHERE}.",
         f"C: counted on {WHERE}.",  # another one of as many films
@@ -76,12 +81,12 @@ def test_each_model_is_held_to_its_own_threshold():
 def test_a_threshold_that_was_set_is_that_of_all():
     found = tuple(replace(one, chosen={"effusion": 0.6}) for one in three())
     assert text(found).endswith(" A reaches the threshold (60.0\u202f%), B and C stay below it.")
-    said = views.sentence(found, NAME, TECHNICAL).second
+    said = views.sentence(found, TECHNICAL).second
     assert said == "The threshold is the one set here."
 
 
 def test_nothing_is_said_of_whom_nothing_is_known():
-    lacking = Opinion(scored=FilmScores("E", ("Mass",), (0.9,)), mark=D)
+    lacking = of_others("E", ("Mass",), (0.9,))
     found = (three()[0], opinion("C", 0.5, mark=C), lacking)
     assert text(found) == (
         "For effusion this film scores 74 of 100 with A and 50 with C. A reaches the threshold "
@@ -97,8 +102,8 @@ def test_nothing_is_said_of_whom_nothing_is_known():
         "For effusion this film scores 90 of 100 with D. D was trained on other films: no score is "
         "shown. The score of D may mean nothing here."
     )
-    assert strange.reaches(NAME) is None
-    assert views.sentence((perhaps, strange), NAME, TECHNICAL).second == ""
+    assert strange.reaches is None
+    assert views.sentence((perhaps, strange), TECHNICAL).second == ""
 
 
 def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_points():
@@ -108,7 +113,7 @@ def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_point
         replace(b, focus=SaliencyFocus(False, 0.25)),
         c,
     )
-    table = views.model_table(found, NAME, NOTE)
+    table = views.model_table(found, NOTE)
     assert table.heads[-2:] == ("Strongest place", "Heat in the box")
     rows = table.written()
     assert [row.name for row in rows] == ["A", "B", "C"]
@@ -129,15 +134,13 @@ def test_the_table_of_models_says_what_each_score_was_worth_and_where_heat_point
     heatless = [(cell.value, cell.interval) for cell in rows[2].cells[5:]]
     assert heatless == [("–", "no heat is shown"), ("–", "")]
     assert views.sources(found) == (f"A, B and C: counted on {WHERE}.",)
-    assert "A: the strongest place lies in the box, with 62.5" in views.focus_words(
-        "A", found[0].focus
-    )
+    assert "A: the strongest place lies in the box, with 62.5" in views.focus_words(found[0])
 
 
 def test_a_row_of_whom_nothing_is_known_has_dashes_and_why():
-    lacking = Opinion(scored=FilmScores("E", ("Mass",), (0.9,)), mark=D)
+    lacking = of_others("E", ("Mass",), (0.9,))
     found = (opinion("C", 0.5), opinion("D", 0.5, strange="why"), lacking)
-    table = views.model_table(found, NAME, NOTE)
+    table = views.model_table(found, NOTE)
     assert table.heads[-1] == "On average in this band"
     rows = table.written()
     assert rows[0].cells[1].interval == "not known"
@@ -146,14 +149,14 @@ def test_a_row_of_whom_nothing_is_known_has_dashes_and_why():
     assert [cell.value for cell in rows[2].cells] == ["–"] * 5
     assert rows[2].cells[0].interval == "has no such finding"
     perhaps = replace(found[1], doubtful=True)
-    (row,) = views.model_table((perhaps,), NAME, NOTE).written()
+    (row,) = views.model_table((perhaps,), NOTE).written()
     assert row.cells[1].interval == "may mean nothing here"
     assert views.sources(found) == ()
 
 
 def test_a_share_of_too_few_films_stands_in_the_file_of_models_alone():
     few = reference([0.75] * 3 + [0.05] * 97, [1] + [0] * 99)
-    table = views.model_table((opinion("A", 0.74, known=few),), NAME, NOTE)
+    table = views.model_table((opinion("A", 0.74, known=few),), NOTE)
     cells = table.written()[0].cells
     assert [(cell.value, cell.interval) for cell in cells[2:4]] == [
         ("–", "too few films"),
@@ -163,25 +166,29 @@ def test_a_share_of_too_few_films_stands_in_the_file_of_models_alone():
 
 
 def test_a_threshold_of_a_finding_that_a_model_lacks_is_not_shown():
-    lacking = Opinion(scored=FilmScores("E", ("Mass",), (0.9,)), mark=D, chosen={"effusion": 0.5})
+    lacking = FindingSummary(
+        name=NAME, scored=FilmScores("E", ("Mass",), (0.9,)), mark=D, chosen={"effusion": 0.5}
+    )
     found = (opinion("A", 0.74, known=known()), lacking)
-    threshold = views.model_table(found, NAME, NOTE).written()[1].cells[1]
+    threshold = views.model_table(found, NOTE).written()[1].cells[1]
     assert (threshold.value, threshold.interval) == ("–", "")
-    table = views.finding_table(found, NAME, TECHNICAL, NOTE)
+    table = views.findings_table(found, TECHNICAL, NOTE)
     assert table.written()[0].cells[1].reason == "has no such finding"
     assert table.file.rows[0] == (NAME, 0.74, 0.29, None, None, NOTE)
 
 
 def test_the_file_of_models_spells_a_finding_as_each_model_does():
-    other = Opinion(scored=FilmScores("E", ("effusion",), (0.9,)), mark=D)
-    rows = views.model_table((opinion("A", 0.74), other), NAME, NOTE).file.rows
+    other = of_others("E", ("effusion",), (0.9,))
+    rows = views.model_table((opinion("A", 0.74), other), NOTE).file.rows
     assert [row[1] for row in rows] == ["Effusion", "effusion"]
 
 
 def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
-    more = Opinion(scored=FilmScores("E", ("pleural thickening", "Mass"), (0.3, 0.9)), mark=D)
+    more = FindingSummary(
+        name=NAME, scored=FilmScores("E", ("pleural thickening", "Mass"), (0.3, 0.9)), mark=D
+    )
     found = (opinion("A", 0.2, 0.9, known=known()), opinion("B", 0.74, known=known()), more)
-    table = views.finding_table(found, NAME, TECHNICAL, NOTE)
+    table = views.findings_table(found, TECHNICAL, NOTE)
     assert table.heads == ("Finding", "A", "B", "E", "Threshold")
     rows = table.written()
     assert [row.name for row in rows] == ["Pleural Thickening", "Effusion", "Mass"]
@@ -212,21 +219,24 @@ def test_a_threshold_is_that_of_a_row_only_where_every_model_of_it_has_it(other,
 
 
 def test_the_files_have_names_thresholds_and_what_they_are_not_for():
-    found = (*three()[:2], Opinion(scored=FilmScores("=E", ("Mass",), (0.9,)), mark=D, known=None))
-    head, *lines = csv_text(views.finding_table(found, NAME, TECHNICAL, NOTE).file).splitlines()
+    found = (
+        *three()[:2],
+        of_others("=E", ("Mass",), (0.9,)),
+    )
+    head, *lines = csv_text(views.findings_table(found, TECHNICAL, NOTE).file).splitlines()
     assert head == (
         "finding,score: A,threshold: A,score: B,threshold: B,score: =E,threshold: =E,note"
     )
     assert lines[0] == f'Effusion,0.74,0.29,0.2,0.29,,,"{NOTE}"'
     assert lines[-1] == f'Mass,,,,,0.9,,"{NOTE}"'
     aimed = (replace(found[0], focus=SaliencyFocus(True, 0.625)), *found[1:])
-    head, *lines = csv_text(views.model_table(aimed, NAME, NOTE).file).splitlines()
+    head, *lines = csv_text(views.model_table(aimed, NOTE).file).splitlines()
     assert head.startswith("model,finding,score,threshold,verdict,peak,energy,band_low,band_high,")
     assert lines[0].startswith("A,Effusion,0.74,0.29,reached,in the box,0.625,0.7")
     assert lines[1].startswith("B,Effusion,0.2,0.29,not reached,,,0.1")
     assert lines[2].startswith("'=E,Effusion,,,,,,")
     assert {line.count(",") for line in lines} == {head.count(",") + NOTE.count(",")}
-    brief = views.model_table(aimed, NAME, NOTE).file.without(views.LEFT_OUT)
+    brief = views.model_table(aimed, NOTE).file.without(views.LEFT_OUT)
     assert [column.key for column in brief.columns] == (
         [
             "model",

@@ -13,7 +13,7 @@ from core.reports.html import PageView, sheet_html
 from core.reports.tables import csv_text
 from core.screens.xray import film as views
 from core.screens.xray.bands import KEY
-from core.screens.xray.film import FilmScores, Reference
+from core.screens.xray.film import FilmScores, FindingSummary, Reference
 from core.screens.xray.words import PLAIN, TECHNICAL, TONES, ClinicSource
 from core.xray import picture
 from core.xray.phantom import FINDINGS
@@ -62,48 +62,50 @@ def known():
     return reference(p, [1] * 29 + [0] * 71)
 
 
-def film(score, other=0.01):
-    return FilmScores("CheXNet", NAMES, (score, other))
+def film(score, other=0.01, known=None):
+    scored = FilmScores("CheXNet", NAMES, (score, other))
+    return FindingSummary(scored=scored, name="Effusion", known=known)
 
 
 def test_the_sentence_counts_films_of_such_a_score():
-    found = views.sentence(film(0.74), 0, known(), TECHNICAL)
+    found = views.sentence([film(0.74, known=known())], TECHNICAL)
     # 29 of 48 are 60.4 %; Wilson's interval at 95 % is 46.3 to 73.0 %.
     assert found.text == (
         "Score 74. Of 100 films scored 70 to 80, "
         "about 60 (46 to 73) were labelled as showing an effusion."
     )
-    assert "fluid around the lung" in views.sentence(film(0.74), 0, known(), PLAIN).text
+    assert "fluid around the lung" in views.sentence([film(0.74, known=known())], PLAIN).text
 
 
 def test_few_films_are_counted_and_none_is_said():
     few = reference([0.75] * 3 + [0.05] * 97, [1] + [0] * 99)
-    text = views.sentence(film(0.74), 0, few, TECHNICAL).text
+    text = views.sentence([film(0.74, known=few)], TECHNICAL).text
     assert "Only 3 films of this test set of 100 films scored between 70 and 80" in text
     assert "1 of them was labelled as showing an effusion" in text
     assert "Of 100 films" not in text
     assert (
         "a score of 55 of 100 for effusion. No film of this test set of 100 films"
-        in views.sentence(film(0.55), 0, few, TECHNICAL).text
+        in views.sentence([film(0.55, known=few)], TECHNICAL).text
     )
 
 
 def test_without_a_test_set_no_number_is_given():
-    text = views.sentence(film(0.74), 0, None, TECHNICAL).text
+    text = views.sentence([film(0.74)], TECHNICAL).text
     assert "no test set of this model is loaded" in text
     assert "74" in text
-    assert views.table(film(0.74), 0, None, TECHNICAL, NOTE).heads == ("Finding", "Score")
-    assert views.threshold_of(None, "Effusion") == 0.5
-    assert views.threshold_of(known(), "Effusion") == pytest.approx(0.29)
-    assert views.threshold_of(known(), "pleural thickening") == 0.0
-    assert views.threshold_of(known(), "Nodule") == 0.5  # of a model beside the reference's
-    assert "is not known" in views.threshold_words(known(), "Nodule")
-    assert "29.0" in views.threshold_words(known(), "Effusion")
+    assert views.findings_table([film(0.74)], TECHNICAL, NOTE).heads == ("Finding", "Score")
+    assert film(0.74).limit is None
+    assert film(0.74, known=known()).limit == pytest.approx(0.29)
+    assert film(0.74, known=known()).of("pleural thickening").limit == 0.0
+    lacking = film(0.74, known=known()).of("Nodule")  # of a model beside the reference's
+    assert lacking.limit is None
+    assert "is not known" in views.threshold_words(lacking)
+    assert "29.0" in views.threshold_words(film(0.74, known=known()))
 
 
 @given(st.floats(0, 1))
 def test_a_score_lies_in_its_band(score):
-    place = known().at(0, score)
+    place = film(score, known=known()).band
     assert place.low <= score <= place.high
     assert score > place.low or place.low == 0.0
 
@@ -118,13 +120,13 @@ def test_scores_are_not_rounded_up_to_the_edge_of_their_band():
     for score, said in ((0.498, "49"), (0.5, "50"), (0.502, "50"), (0.0996, "9"), (0.448, "45")):
         assert views.score_words(score) == said
     assert views.score_words(float(np.float32(0.7))) == "70"  # one step of float32 below
-    row = views.table(film(0.498), 0, known(), TECHNICAL, NOTE).written()[0]
+    row = views.findings_table([film(0.498, known=known())], TECHNICAL, NOTE).written()[0]
     assert [cell.value for cell in row.cells[:2]] == ["49", "40 to 50"]
 
 
 def tones(known):
     """Return how the figure marks each band."""
-    draw = views.bands_card(film(0.5), 0, known).draw
+    draw = views.bands_card(film(0.5, known=known)).draw
     assert isinstance(draw, partial)
     return [dot.tone for dot in draw.args[0]]
 
@@ -134,25 +136,25 @@ def test_one_band_has_one_verdict_wherever_in_it_a_film_scores():
     low = reference([0.05] * 400, [1] * 2 + [0] * 398)
     assert tones(low)[0] == "over"
     for score in (0.0005, 0.01, 0.05):  # below, within and above
-        assert low.at(0, score).reading == "says more than it should"
-        said = " ".join(views.care(film(score), 0, low))
+        assert film(score, known=low).band.reading == "says more than it should"
+        said = " ".join(views.care([film(score, known=low)]))
         assert "These films average 5: the model says more than it should." in said
 
 
 def test_a_band_of_few_films_has_no_verdict_in_any_mark():
     few = reference([0.95] * 19, [0] * 19)  # far off, were there enough
-    assert few.at(0, 0.95).reading == "no verdict: too few films at this score"
+    assert film(0.95, known=few).band.reading == "no verdict: too few films at this score"
     assert tones(few)[-1] == "few"
     enough = reference([0.95] * 20, [0] * 20)
-    assert enough.at(0, 0.95).reading == "says more than it should"
+    assert film(0.95, known=enough).band.reading == "says more than it should"
 
 
 def test_a_run_that_was_only_named_is_said_to_be():
     named = replace(known(), named=True)
     said = "Counted on run, which you named as this model’s scores."
-    assert views.counted(named) == said
-    assert said in views.care(film(0.74), 0, named)
-    assert views.counted(known()) == "Counted on this test set of 100 films."
+    assert named.counted == said
+    assert said in views.care([film(0.74, known=named)])
+    assert known().counted == "Counted on this test set of 100 films."
 
 
 def test_small_and_long_films_are_named():
@@ -162,17 +164,17 @@ def test_small_and_long_films_are_named():
 
 
 def test_what_must_be_read_beside_a_score():
-    text = " ".join(views.care(film(0.74), 0, known()))
+    text = " ".join(views.care([film(0.74, known=known())]))
     assert "These films average 75: no error beyond chance here." in text
     assert "These counts will differ at another clinic." in text
-    card = views.bands_card(film(0.74), 0, known())
+    card = views.bands_card(film(0.74, known=known()))
     assert card.explanation == "of all films, 29 in 100 were labelled"
     drawn = reference([0.75] * 100, [1] * 100, synthetic=True)
-    assert views.care(film(0.74), 0, drawn)[-1] == "Counted on synthetic films."
+    assert views.care([film(0.74, known=drawn)])[-1] == "Counted on synthetic films."
 
 
 def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
-    found = views.table(film(0.2, 0.9), 0, known(), TECHNICAL, NOTE).written()
+    found = views.findings_table([film(0.2, 0.9, known=known())], TECHNICAL, NOTE).written()
     assert [row.name for row in found] == ["Pleural Thickening", "Effusion"]
     assert [row.shaded for row in found] == [False, True]
     assert (
@@ -181,7 +183,7 @@ def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
 
 
 def test_the_file_says_in_every_row_what_it_is_not_for():
-    text = csv_text(views.table(film(0.74), 0, known(), TECHNICAL, NOTE).file)
+    text = csv_text(views.findings_table([film(0.74, known=known())], TECHNICAL, NOTE).file)
     head, *lines = text.splitlines()
     assert head.startswith("model,finding,score,band_low,band_high,films,labelled,share")
     assert all(line.endswith(f'"{NOTE}"') for line in lines)
@@ -189,23 +191,23 @@ def test_the_file_says_in_every_row_what_it_is_not_for():
     assert ",0.7,0.8,48,29," in lines[0]
     low, high = map(float, lines[0].split(",")[8:10])
     assert (low, high) == pytest.approx((0.463, 0.730), abs=1e-3)
-    empty = views.table(film(0.74), 0, None, TECHNICAL, NOTE).file.rows[0]
+    empty = views.findings_table([film(0.74)], TECHNICAL, NOTE).file.rows[0]
     assert len(empty) == len(views.COLUMNS)
     assert empty[3:11] == (None,) * 8
 
 
 def test_a_share_of_too_few_films_stands_in_the_file_alone():
     few = reference([0.75] * 3 + [0.05] * 97, [1] + [0] * 99)
-    table = views.table(film(0.74), 0, few, TECHNICAL, NOTE)
+    table = views.findings_table([film(0.74, known=few)], TECHNICAL, NOTE)
     labelled = table.written()[0].cells[2]
     assert (labelled.value, labelled.reason) == ("–", "too few films")
     assert table.file.rows[0][5:8] == (3, 1, pytest.approx(1 / 3))
-    counted = views.table(film(0.74), 0, known(), TECHNICAL, NOTE).written()[0].cells
+    counted = views.findings_table([film(0.74, known=known())], TECHNICAL, NOTE).written()[0].cells
     assert (counted[2].value, counted[2].interval, counted[3].value) == ("60", "46 to 73", "48")
 
 
 def test_the_icons_are_the_numbers_of_the_sentence():
-    icons, note = views.icons(film(0.74), 0, known())
+    icons, note = views.icons(film(0.74, known=known()))
     assert (icons.low, icons.filled, icons.high) == (46, 60, 73)
     assert note == "48 of 100 test films"
     assert icons.text == "60 of 100 icons are filled, 46 of them solid; dashed up to 73."
@@ -213,11 +215,11 @@ def test_the_icons_are_the_numbers_of_the_sentence():
 
 
 def test_the_alt_text_of_the_bands_names_the_films_own():
-    card = views.bands_card(film(0.74), 0, known())
+    card = views.bands_card(film(0.74, known=known()))
     assert card.alt.endswith("This film’s band: 70 to 80.")
     assert "scored 70 to 80: 48 films, 60 of 100 (46 to 73)" in card.alt
     assert card.table.rows[7][2] == 48
-    no_dot = views.bands_card(film(0.55), 0, known())  # where no film scored
+    no_dot = views.bands_card(film(0.55, known=known()))  # where no film scored
     assert "shaded" not in no_dot.explanation
 
 
@@ -245,7 +247,8 @@ def test_models_and_films_of_different_kinds_say_that_it_means_nothing():
     assert found.startswith("A: nothing is known of what this model was trained on.")
     found = views.strange("A", model_synthetic=False, film_synthetic=True)
     assert found.startswith("A was trained on no synthetic films. Its score and heat would mean")
-    said = views.doubtful_sentence(film(0.74), 0, TECHNICAL).text
+    doubtful = replace(film(0.74), strange=found, doubtful=True)
+    said = views.sentence([doubtful], TECHNICAL).text
     assert said == (
         "The model gives this film a score of 74 of 100 for effusion, which may mean nothing: "
         "nothing is known of what this model was trained on."
@@ -271,14 +274,15 @@ def test_findings_match_by_name_whatever_their_spelling():
 
 def test_a_saved_film_is_one_file_with_its_picture_inside():
     drawn = picture.png(picture.coloured(np.full((40, 40), 90, np.uint8)))
+    of = film(0.74, known=known())
     html = sheet_html(
         PageView(
             eyebrow="Chest X-ray",
             banners=(NOTE,),
-            sentence=views.sentence(film(0.74), 0, known(), TECHNICAL),
-            paragraphs=views.care(film(0.74), 0, known()),
-            cards=(views.bands_card(film(0.74), 0, known()),),
-            tables=(("Findings", views.table(film(0.74), 0, known(), TECHNICAL, NOTE).file),),
+            sentence=views.sentence([of], TECHNICAL),
+            paragraphs=views.care([of]),
+            cards=(views.bands_card(of),),
+            tables=(("Findings", views.findings_table([of], TECHNICAL, NOTE).file),),
             caption="caption",
             pictures=(("<Film> 1", drawn),),
         )

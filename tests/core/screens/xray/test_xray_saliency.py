@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from core.screens.xray import saliency
+from core.screens.xray.film import SaliencyFocus
 from core.xray import heat
 from core.xray.heat import METHODS
 
@@ -33,9 +34,7 @@ def test_where_a_map_points_counts_overlapping_boxes_once():
     assert saliency.focus(flat, heat.WHOLE, boxes).energy == pytest.approx(0.25)
     hot = spot(2, 7)  # its cell is 70 to 80 % from the left and 20 to 30 % from the top
     assert saliency.focus(hot, heat.WHOLE, [(0.7, 0.2, 0.8, 0.3)]).hit
-    assert saliency.focus(hot, heat.WHOLE, [(0.0, 0.0, 0.5, 1.0)]) == saliency.SaliencyFocus(
-        False, 0.0
-    )
+    assert saliency.focus(hot, heat.WHOLE, [(0.0, 0.0, 0.5, 1.0)]) == SaliencyFocus(False, 0.0)
     assert saliency.focus(hot, (0.0, 0.0, 0.5, 0.5), [(0.3, 0.0, 0.5, 0.2)]).hit  # of what was seen
     assert saliency.focus(np.zeros((9, 9), np.float32), heat.WHOLE, boxes) is None
     assert saliency.focus(hot, heat.WHOLE, []) is None
