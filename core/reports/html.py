@@ -17,7 +17,7 @@ from core.screens.kit.text import templates
 from core.screens.kit.theme import LIGHT
 from core.screens.reliability.plain import PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, audited_view
-from core.screens.xray.bands import IconArray
+from core.screens.xray.figures import IconArray
 
 POLICY: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "

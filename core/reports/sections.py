@@ -49,8 +49,8 @@ from core.screens.reliability.human import human_view, opposite_words, yardstick
 from core.screens.reliability.plain import SAME_NUMBERS, PlainView, plain_view
 from core.screens.reliability.view import ReliabilityView, Subject, reliability_view
 from core.screens.xray import finding
-from core.screens.xray.bands import RISK, most_miscalibrated_band
-from core.screens.xray.bands import plain_view as plain_finding
+from core.screens.xray.finding import RISK, most_miscalibrated_band
+from core.screens.xray.finding import plain_view as plain_finding
 from core.screens.xray.findings import findings_view, plain_findings_view
 from core.screens.xray.use import benefit_words, decision_card
 from core.screens.xray.words import BANNER, ClinicSource

@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -16,8 +17,8 @@ from core.library import SAMPLES, Library
 from core.reports.html import sheet_html
 from core.screens.kit.marks import marks
 from core.screens.xray import film as views
-from core.screens.xray.bands import RISK
 from core.screens.xray.film import DIFFER, FilmScores, SaliencyFocus
+from core.screens.xray.finding import RISK
 from core.screens.xray.saliency import ALONE, OWN
 from core.screens.xray.words import TECHNICAL
 from core.xray import heat, phantom, picture
@@ -113,16 +114,15 @@ def drawn(of: FilmStudy, scale: str = "findings", *, hot: tuple[bool, ...]) -> l
                 tag="",
             ),
             scale=scale,
-            focus=SaliencyFocus(True, 0.625) if warm else None,
+            summary=replace(summary, focus=SaliencyFocus(True, 0.625) if warm else None),
         )
-        for seen, warm in zip(of.results, hot, strict=True)
+        for seen, summary, warm in zip(of.results, of.summaries, hot, strict=True)
     ]
 
 
 def test_what_is_saved_of_two_models_names_both_and_says_which_is_strange():
     of = study(looked("Theirs", None), looked("Other", None, 0.1), looked("Ours", True))
     pictures = drawn(of, hot=(True, True, False))
-    of = save.with_focus(of, pictures)
     page = save.page(of, pictures)
     assert [one.startswith(WHY) for one in page.paragraphs] == [True, False, False]
     assert page.paragraphs[1:] == (DIFFER, RISK)

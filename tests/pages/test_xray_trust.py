@@ -134,7 +134,12 @@ def test_a_sheet_of_several_models_says_that_scales_differ():
     )
     for scenes, said in (((hot, hot), True), ((hot, bare), False)):
         drawn = [
-            PagePicture(result=study.results[0], scene=scene, scale=saliency.FINDINGS)
+            PagePicture(
+                summary=study.main,
+                result=study.results[0],
+                scene=scene,
+                scale=saliency.FINDINGS,
+            )
             for scene in scenes
         ]
         assert (saliency.BESIDE in pictures.sheet(study, drawn).lines) == said

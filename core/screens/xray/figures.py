@@ -1,21 +1,32 @@
-"""Findings of a clinical run as figures: small log-odds diagrams, curves, scores by outcome."""
+"""Findings of a clinical run as figures: log-odds diagrams, curves, outcomes, bands of scores."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from math import isfinite
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from core.arrays import Float, Int
-from core.metrics.clinical import FlexibleCurve, NetBenefit
+from core.metrics.clinical import Bands, FlexibleCurve, NetBenefit
 from core.metrics.records import BinTable
 from core.screens.kit.curves import area
 from core.screens.kit.marks import PRESENCE, filled, hover, tone
-from core.screens.kit.numbers import THIN, count, percent, two, two_span
+from core.screens.kit.numbers import (
+    THIN,
+    count,
+    hundred_span,
+    in_hundred,
+    known,
+    percent,
+    points,
+    two,
+    two_span,
+)
 from core.screens.kit.text import safe, short
 from core.screens.kit.theme import Theme, Tone, axis, faded, layout, name_axis
-from core.screens.xray.words import BANNER
+from core.screens.xray.words import BANNER, READINGS
 
 TICKS = (0.002, 0.01, 0.05, 0.20, 0.50, 0.80, 0.95)
 STEPS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999)  # ends of other axes
@@ -28,7 +39,12 @@ HALF = 0.5
 SQUARE_PX = 430
 LOW_PX = 260
 DECISION_PX = 330
+BANDS_PX = 330
 SCORE_BINS = 48
+FEW_FILMS = 20  # in a band: below it there is no verdict, and no picture of 100
+UNJUDGED = "no verdict: too few films at this score"
+NARROW = 0.10
+NARROW_ODDS = 2.0
 
 
 def sheet(
@@ -424,5 +440,194 @@ def decision(
             xshift=0 if not inner else -8 if place > x.mean() else 8,
             yshift=shift,
             font={"size": 13, "color": colour},
+        )
+    return signed(figure, theme)
+
+
+@dataclass(frozen=True)
+class IconArray:
+    """100 films as icons, whole numbers: solid to `low`, paler to `filled`, dashed to `high`.
+
+    The key says what solid, what paler and dashed, and what empty ones are.
+    """
+
+    low: int
+    filled: int
+    high: int
+    key: tuple[str, str, str] = ("labelled at least", "may be", "not labelled")
+
+    @property
+    def text(self) -> str:
+        """What the icons show, for those who do not see them."""
+        return (
+            f"{self.filled} of 100 icons are filled, {self.low} of them solid; dashed up to "
+            f"{self.high}."
+        )
+
+
+@dataclass(frozen=True)
+class Band:
+    """Films of one band of scores and how many carry the label: one column of `Bands`."""
+
+    low: float
+    high: float
+    count: int
+    events: int
+    mean: float
+    share: float
+    ci_low: float
+    ci_high: float
+    least: float
+    most: float
+
+    @classmethod
+    def each(cls, bands: Bands) -> "tuple[Band, ...]":
+        """Return the bands one by one."""
+        columns = [getattr(bands, field.name).tolist() for field in fields(cls)]
+        return tuple(cls(*values) for values in zip(*columns, strict=True))
+
+    @property
+    def few(self) -> bool:
+        """Whether it holds too few films for a verdict, and for a number of 100."""
+        return self.count < FEW_FILMS
+
+    @property
+    def tone(self) -> Tone:
+        """Over or under where what is said is beyond chance among all bands.
+
+        Sound is what fits an interval that is narrow in points and in odds: a risk of 1 % of which
+        twice as much is said must not seem to be kept. Of few films nothing is said.
+        """
+        if self.few:
+            return "few"
+        if self.mean > self.most:
+            return "over"
+        if self.mean < self.least:
+            return "under"
+        low, high = self.ci_low, self.ci_high
+        narrow = high - low <= NARROW and high * (1.0 - low) <= NARROW_ODDS * low * (1.0 - high)
+        return "sound" if low <= self.mean <= high and narrow else "few"
+
+    @property
+    def reading(self) -> str:
+        """What the model does in it, as tables say it; the same on every view."""
+        return UNJUDGED if self.few else READINGS[self.tone]
+
+    def range(self, joint: str = "to") -> str:
+        """Return the band in words: "70 to 80", or with another word between its ends."""
+        return f"{100 * self.low:.0f} {joint} {100 * self.high:.0f}"
+
+    @property
+    def name(self) -> str:
+        """The band in percent: "20 to 30 %"."""
+        return f"{self.range()}{THIN}%"
+
+    @property
+    def hundred(self) -> tuple[str, str, str]:
+        """What was found and its bounds, as times in 100."""
+        times = in_hundred(self.share, self.ci_low, self.ci_high)
+        if not known(self.share):
+            return times, times, times
+        whole = str(round(100 * self.ci_low)), str(round(100 * self.ci_high))
+        if whole[0] == whole[1]:  # the interval is narrower than one film of 100
+            whole = points(self.ci_low, self.ci_high), points(self.ci_high, self.ci_low)
+        return times, *whole
+
+    def share_words(self, joint: str = "of") -> str:
+        """Return what was found with its interval: "60 of 100 (46 to 73)"."""
+        times = in_hundred(self.share, self.ci_low, self.ci_high)
+        return f"{times} {joint} 100 ({hundred_span(self.ci_low, self.ci_high, self.share)})"
+
+    @property
+    def file_cells(self) -> tuple[float | None, ...]:
+        """Mean score, share labelled and its interval for a file; None where it holds nothing."""
+        values = (self.mean, self.share, self.ci_low, self.ci_high)
+        return tuple(value if isfinite(value) else None for value in values)
+
+    @property
+    def icons(self) -> IconArray | None:
+        """The films as icons; None where it holds too few."""
+        if self.few:
+            return None
+        low, share, high = (round(100 * x) for x in (self.ci_low, self.share, self.ci_high))
+        return IconArray(low, share, high)
+
+
+def draw_bands(bands: Sequence[Band], chosen: int, theme: Theme) -> go.Figure:
+    """Draw what was found in each band of scores against the score, of 100; one band marked."""
+    filled = [band for band in bands if band.count]
+
+    def crossed(place: tuple[int, int]) -> int:
+        at, over = place
+        return sum(
+            abs(100 * band.mean - at) < 17
+            and 100 * band.ci_low - 4 < 100 * band.mean + over < 100 * band.ci_high + 4
+            for band in filled
+        )
+
+    # where the diagonal's name crosses the fewest intervals, and how far over it
+    at, over = min(((76, 5), (26, 5), (76, -5), (26, -5)), key=crossed)
+    square: dict[str, object] = {"range": [0, 100], "dtick": 20, "constrain": "domain"}
+    figure = sheet(
+        theme,
+        BANDS_PX,
+        axis(theme, "The model’s score", **square),
+        axis(theme, "Labelled with it, of 100", scaleanchor="x", **square),
+        margin=(56, 22, 36, 46),
+    )
+    figure.add_annotation(
+        x=at,
+        y=at + over,
+        text="well calibrated",
+        textangle=-45,
+        showarrow=False,
+        font={"size": 12, "color": theme.quiet},
+    )
+    figure.add_trace(diagonal(np.array([0.0, 100.0]), theme))
+    for i, band in enumerate(bands):
+        if not band.count:
+            continue
+        rate, low, high = 100 * band.share, band.ci_low, band.ci_high
+        figure.add_scatter(
+            x=[100 * band.mean],
+            y=[rate],
+            name=band.name,
+            mode="markers",
+            marker=marker(theme, band.tone, 15 if i == chosen else 9),
+            error_y=whisker(
+                theme.mark(band.tone), 1.6, [100 * (high - band.share)], [100 * (band.share - low)]
+            ),
+            customdata=[i],
+            hovertext=[
+                f"<b>Scored {band.name}</b>: {count(band.count)},<br>labelled with it "
+                f"{band.share_words('in')}"
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+            cliponaxis=False,
+        )
+    if bands[chosen].count:
+        low, high = 100 * bands[chosen].low, 100 * bands[chosen].high
+        figure.add_shape(
+            type="rect",
+            x0=low,
+            x1=high,
+            y0=0,
+            y1=100,
+            fillcolor=faded(theme.accent, 0.12),
+            line={"width": 0},
+            layer="below",
+        )
+        side, x = "center", (low + high) / 2
+        if low < 10 or high > 90:  # a name in the middle would lie over an axis or be cut
+            side, x = ("left", low) if low < 10 else ("right", high)
+        figure.add_annotation(
+            x=x,
+            y=100,
+            text="this band",
+            xanchor=side,
+            yanchor="bottom",
+            yshift=8,  # the chosen dot reaches over the plot where all films have the label
+            showarrow=False,
+            font={"size": 13, "color": theme.ink},
         )
     return signed(figure, theme)

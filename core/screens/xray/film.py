@@ -34,7 +34,7 @@ from core.screens.kit.records import (
     TableRow,
     columns_of,
 )
-from core.screens.xray.bands import Band, IconArray, draw_bands
+from core.screens.xray.figures import Band, IconArray, draw_bands
 from core.screens.xray.words import ClinicSource, FindingWords, labelled_with, listed
 
 HALF: Final = 0.5  # the threshold of a finding whose frequency is not known

@@ -1,5 +1,6 @@
-"""One finding in full: sentence, badge, numbers, curve, scores by outcome, decision curve."""
+"""One finding of a run: in full, and in plain words by bands of its scores."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -7,19 +8,27 @@ from typing import Final
 import numpy as np
 
 from core.codes import NoticeCode
+from core.metrics import clinical
+from core.metrics.clinical import Bands, shifted
 from core.metrics.clinical.groups import too_few
 from core.metrics.intervals import quantile
 from core.metrics.macro import ChanceAmong
-from core.metrics.records import BEYOND_CHANCE, DETECTED, SLOPE, Floor, Score
+from core.metrics.notices import summary_of
+from core.metrics.ranked import SortedOutcomes
+from core.metrics.records import BEYOND_CHANCE, DETECTED, SLOPE, Floor, Score, VerdictCode
+from core.predictions import Outcomes
 from core.screens.kit.cards import bin_table, level, strip
 from core.screens.kit.marks import filled
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import (
     THIN,
+    about_hundred,
     chance,
     count,
+    in_hundred,
     percent,
     points,
+    singular,
     span,
     three,
     three_span,
@@ -38,11 +47,19 @@ from core.screens.kit.records import (
     Tile,
     columns_of,
 )
-from core.screens.kit.sentences import effective_n_words, taken_alone, verdict_sentence
+from core.screens.kit.sentences import counted_as, effective_n_words, taken_alone, verdict_sentence
 from core.screens.kit.words import GLOSSARY, LABELS, TONE_WORDS, with_row_noun
 from core.screens.xray import figures
-from core.screens.xray.figures import reading
-from core.screens.xray.words import DOTS, TOO_FEW, ClinicSource, finding, sourced
+from core.screens.xray.figures import NARROW, UNJUDGED, Band, IconArray, draw_bands, reading
+from core.screens.xray.words import (
+    DOTS,
+    PLAIN,
+    READINGS,
+    TOO_FEW,
+    ClinicSource,
+    finding,
+    sourced,
+)
 from core.studies.clinic import CURVE, Error, OneFinding
 
 FINDINGS: Final = "findings"  # what labels are called here
@@ -465,3 +482,201 @@ def _table(source: ClinicSource, analysis: OneFinding) -> Table:
 def waiting(name: str) -> Sentence:
     """Return what stands over the page while a finding is computed."""
     return Sentence((Phrase(f"Analysing {name}."),))
+
+
+# One finding in plain words.
+RISK = "This is not the patient’s risk."
+BAND_KEY = (
+    Swatch("says more than it should", "over", "dot"),
+    Swatch("says less", "under", "dot"),
+    Swatch(READINGS["sound"], "sound", "ring"),
+    Swatch(f"{READINGS['few']}, or too few films", "few", "ring"),
+)
+BAND_COLUMNS = (
+    *columns_of("share", low="score from", high="to"),
+    *columns_of("count", count="films", events="labelled with it"),
+    *columns_of("share", says="the model says", labelled="share labelled with it"),
+    *columns_of("share", ci_low="at least", ci_high="at most"),
+    Column("reading", "reading"),
+)
+
+
+@dataclass(frozen=True)
+class PlainFinding:
+    """Everything that the view of one finding draws in plain words."""
+
+    eyebrow: str
+    sentence: Sentence
+    title: str
+    note: str
+    icons: IconArray | None
+    card: FigureCard
+    care: tuple[str, ...]
+    caption: str
+
+
+def most_miscalibrated_band(bands: Bands) -> int:
+    """Return the band whose promise was missed most; without one, the fullest."""
+    each = Band.each(bands)
+    missed = [i for i, band in enumerate(each) if band.tone in {"over", "under"}]
+    if not missed:
+        return int(np.argmax(bands.count))
+    return max(missed, key=lambda i: abs(each[i].mean - each[i].share))
+
+
+def plain_view(
+    source: ClinicSource,
+    name: str,
+    outcomes: Outcomes,
+    *,
+    band: int,
+    prevalence: float | None = None,
+    overall: Sentence | None = None,
+    code: VerdictCode | None = None,
+) -> PlainFinding:
+    """Return one finding in plain words.
+
+    The sentence speaks of `band`, a tenth of the scores, 0 to 9. With the prevalence of another
+    clinic, in (0, 1), what was found is carried over by prior shift. `overall` is what every page
+    says of films of all scores. No band is called off unless the verdict finds the finding off.
+    """
+    observed = clinical.bands(outcomes.confidence, outcomes.correct, extents=outcomes.extents)
+    if code is not None and code not in DETECTED:
+        none = np.zeros_like(observed.least)
+        observed = replace(observed, least=none, most=none + 1.0)
+    share = float(np.average(outcomes.correct, weights=outcomes.weights))
+    if not 0.0 < share < 1.0:
+        prevalence = None  # there are no odds to move
+    moved = observed if prevalence is None else elsewhere(observed, share, prevalence)
+    bands = Band.each(moved)
+    chosen, here = bands[band], f"Here {in_hundred(share)} in 100 carried the label."
+    sentence = band_sentence(source, name, bands, band, prevalence)
+    if overall is not None:
+        sentence = replace(sentence, second=f"{sentence.second} {overall.text}".strip())
+    icons, carried, to = chosen.icons, "", ""
+    care = [f"{here} Counts will differ {'at another clinic' if source.of_films else 'elsewhere'}."]
+    if prevalence is not None:
+        to = f"carried over to {percent(prevalence)} labelled"
+        carried = (
+            f"Carried over from {percent(share)} labelled in {source.reference_class} to a clinic "
+            f"where {percent(prevalence)} carry the label; that assumes that nothing else changes."
+        )
+        care = [
+            f"The counts come from {source.reference_class}, where {in_hundred(share)} in 100 "
+            f"carried the label, and were carried over to {in_hundred(prevalence)} in 100. That "
+            "assumes that nothing else changes."
+        ]
+        if icons is not None:
+            key = ("would be labelled at least", "may be", "would not be labelled")
+            icons = replace(icons, key=key)
+    if chosen.count and chosen.ci_high - chosen.ci_low > NARROW:
+        _, low, high = chosen.hundred
+        films = f"Only {count(chosen.count)} {source.films} lie in this band"
+        care.append(f"{films}, so the count may be {low} to {high}.")
+    if outcomes.groups is not None:
+        groups = summary_of("", SortedOutcomes.of(outcomes))
+        care.append(
+            f"These are {source.counted}. Those that belong together may be alike: for this "
+            f"finding they {counted_as(groups, source.n)}."
+        )
+    return PlainFinding(
+        eyebrow=f"{PLAIN.page} · {source.run} · {PLAIN.label(name)}",
+        sentence=sentence,
+        title=f"100 {source.films} like these",
+        note="; ".join(filter(None, (f"{count(chosen.count)} scored {chosen.name}", to))),
+        icons=icons,
+        card=_bands_card(source, name, bands, band, carried, to),
+        care=tuple(care),
+        caption=source.caption,
+    )
+
+
+def elsewhere(bands: Bands, share: float, prevalence: float) -> Bands:
+    """Return what the bands would hold at another prevalence, if only that changes."""
+    if not 0.0 < share < 1.0:
+        return bands
+    shares = (bands.share, bands.ci_low, bands.ci_high, bands.least, bands.most)
+    moved = [shifted(part, share, prevalence) for part in shares]
+    return Bands(bands.low, bands.high, bands.count, bands.events, bands.mean, *moved)
+
+
+def band_sentence(
+    source: ClinicSource,
+    name: str,
+    bands: Sequence[Band],
+    i: int,
+    prevalence: float | None = None,
+) -> Sentence:
+    """Return what became of the films of one band, with its reference class.
+
+    The number is the events observed in that band, as times in 100.
+    """
+    band, filled = bands[i], [k for k, band in enumerate(bands) if band.count]
+    scores = f"{round(100 * band.low)} {{}} {round(100 * band.high)}{THIN}%"
+    with_it = f"labelled as showing {PLAIN.shown(name)}"
+    if not band.count:
+        after = " after recalibration" if source.recalibrated else ""
+        none = f"No {source.films[:-1]} scores {scores.format('to')}{after}."
+        side = "lower" if i > max(filled) else "higher" if i < min(filled) else "different"
+        return Sentence((Phrase(f"{none} Choose a {side} band."),))
+    times, at_least, at_most = band.hundred
+    was = "was" if singular(times) else "were"
+    between = f"the model scores between {scores.format('and')}"
+    if prevalence is None:
+        lead = f"Of 100 {source.films} that {between}, "
+        rest = f" {was} {with_it} in {source.reference_class}."
+    else:
+        lead = (
+            f"Where {in_hundred(prevalence)} in 100 {source.films} carry the label, of 100 that "
+            f"{between} "
+        )
+        rest = f" would be {with_it}, if nothing else differs from {source.reference_class}."
+    return Sentence(
+        (
+            Phrase(f"{lead}{about_hundred(times)}"),
+            Phrase(f" ({at_least} to {at_most})", unbroken=True),
+            Phrase(rest),
+        ),
+        verdict_words(band),
+    )
+
+
+def verdict_words(band: Band) -> str:
+    """Return what the model says of a band, and whether it over- or understates."""
+    ending = {
+        "over": "it overstates here",
+        "under": "it understates here",
+        "sound": f"it {READINGS['sound']}",
+        "few": UNJUDGED if band.few else READINGS["few"],
+    }[band.tone]
+    return f"The model says {in_hundred(band.mean)}: {ending}."
+
+
+def _bands_card(
+    source: ClinicSource, name: str, bands: Sequence[Band], chosen: int, carried: str, to: str
+) -> FigureCard:
+    spoken = "; ".join(
+        f"scored {band.name} ({count(band.count)} {source.films}): says {in_hundred(band.mean)}, "
+        f"found {band.share_words()}"
+        for band in bands
+        if band.count
+    )
+    rows = tuple(
+        (
+            *(band.low, band.high, band.count),
+            None if carried else band.events,  # none were counted at that prevalence
+            *band.file_cells,
+            band.reading if band.count else "",
+        )
+        for band in bands
+    )
+    alt = f"{finding(name)}, of 100 {source.films} in each band of scores: {spoken}. {carried}"
+    return FigureCard(
+        key="clinic_bands",
+        title="Score against labels",
+        explanation=to,
+        draw=partial(draw_bands, bands, chosen),
+        alt=alt.strip(),
+        table=sourced(Table(BAND_COLUMNS, rows), source, carried),
+        caption=f"{carried} {source.caption}".strip(),
+    )

@@ -43,8 +43,8 @@ from core.screens.xray.figures import finding as draw_finding
 from core.screens.xray.figures import reading
 from core.screens.xray.words import (
     PLAIN,
+    READINGS,
     TECHNICAL,
-    TONES,
     TOO_FEW,
     TOO_FEW_FOR_CURVE,
     ClinicSource,
@@ -66,16 +66,11 @@ TEMPERATURE_HEADS = (
     "Difference",
 )
 TEMPERATURE_COLUMNS = (
-    Column("finding", "finding"),
-    Column("method", "method"),
-    Column("parameters", "parameters"),
-    Column("ece", "ECE", "number"),
-    Column("low", "low", "number"),
-    Column("high", "high", "number"),
-    Column("floor_q95", "noise floor, 95th percentile", "number"),
-    Column("difference", "difference from none", "number"),
-    Column("difference_low", "low", "number"),
-    Column("difference_high", "high", "number"),
+    *columns_of(finding="finding", method="method", parameters="parameters"),
+    *columns_of("number", ece="ECE", low="low", high="high"),
+    *columns_of("number", floor_q95="noise floor, 95th percentile"),
+    *columns_of("number", difference="difference from none"),
+    *columns_of("number", difference_low="low", difference_high="high"),
     Column("source", "source"),
 )
 
@@ -528,7 +523,7 @@ def _bin_rows(source: ClinicSource, findings: Findings, chosen: Sequence[int]) -
                     *ends,
                     int(bins.count[i]),
                     *(float(part[i]) for part in shares),
-                    TOO_FEW if few else TONES[reading(bins, i, few=False)],
+                    TOO_FEW if few else READINGS[reading(bins, i, few=False)],
                 )
             )
     return sourced(Table(BIN_COLUMNS, tuple(rows)), source)

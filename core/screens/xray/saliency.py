@@ -16,6 +16,7 @@ from core.screens.kit.records import (
     ScoreTable,
     Table,
     TableRow,
+    columns_of,
     with_ends,
 )
 from core.screens.kit.theme import Theme, axis
@@ -131,9 +132,8 @@ FEWEST: Final = 20  # films below which no comparison is made in words
 MOST_SHOWN: Final = 8  # stages whose maps are drawn
 STAGE_COLUMNS: Final = (
     Column("stage", "randomised down to"),
-    Column("ssim", "similarity with the trained map, mean", "number"),
-    Column("ssim_low", "lowest draw", "number"),
-    Column("ssim_high", "highest draw", "number"),
+    *columns_of("number", ssim="similarity with the trained map, mean"),
+    *columns_of("number", ssim_low="lowest draw", ssim_high="highest draw"),
 )
 POINT_COLUMNS: Final = (
     Column("map", "map"),
@@ -376,15 +376,10 @@ def too_slow(method: str, what: str) -> str:
     return f"{METHODS[method].label} takes one map at a time and is too slow {what}."
 
 
-def legend_end(method: str, top: float) -> str:
-    """Return the strong end of a scale with its unit."""
-    unit = "units of the logit" if METHODS[method].unit == "logit" else "arbitrary units"
-    return f"scale 0 to {three(top)}, in {unit}"
-
-
 def provenance(method: str, layer: str, top: float | None, frame: Frame = heat.WHOLE) -> str:
     """Return how a map came about, and what of the film the network saw."""
-    end = "" if top is None else f", {legend_end(method, top)}"
+    unit = "units of the logit" if METHODS[method].unit == "logit" else "arbitrary units"
+    end = "" if top is None else f", scale 0 to {three(top)}, in {unit}"
     frame_text = (
         "" if frame == heat.WHOLE else " The network saw only the part within the map’s edges."
     )

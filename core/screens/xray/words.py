@@ -38,7 +38,7 @@ EVERYDAY: Final[dict[str, str]] = {
     "hernia": "a hernia of the diaphragm",
 }
 CHEST: Final = 10  # findings of the NIH's list in a run: then its labels are of that kind
-TONES: Final[dict[Tone, str]] = {
+READINGS: Final[dict[Tone, str]] = {
     "over": "says more than it should",
     "under": "says less than it should",
     "sound": "agrees with what was found here",

@@ -14,8 +14,8 @@ from core.reports.html import films_html
 from core.screens.kit.records import Sentence
 from core.screens.xray import film as views
 from core.screens.xray import saliency
-from core.screens.xray.bands import KEY, RISK
 from core.screens.xray.film import Reference
+from core.screens.xray.finding import BAND_KEY, RISK
 from pages.ui import frame, markup, open_runs, session, site, state, widgets
 from pages.ui.markup import esc
 from pages.ui.xray import films as xray_films
@@ -133,7 +133,6 @@ def _finding(results: Sequence[FilmResult], *, alone: bool) -> str:
     scored = results[0].scored
     names = [views.spelled(name) for name in scored.findings]
     options = [TOP, *(names[k] for k in scored.order)]
-    chosen = state.choice(shared.NAME, options, TOP)
     label_finding = shared.words().label
 
     def label(option: str) -> str:
@@ -142,15 +141,9 @@ def _finding(results: Sequence[FilmResult], *, alone: bool) -> str:
         text = f"{label_finding(scored.findings[k])}{score}"
         return f"Highest: {text}" if option == TOP else text[:1].upper() + text[1:]
 
-    st.selectbox(
-        "Finding",
-        options,
-        format_func=label,
-        key=f"widget.{shared.NAME}",
-        on_change=state.pick,
-        args=(shared.NAME, TOP),
-        width=440 if state.plain() else 320,  # the longest name, and its score behind it
-    )
+    width = 440 if state.plain() else 320  # the longest name, and its score behind it
+    labels = {option: label(option) for option in options}
+    chosen = widgets.select("Finding", shared.NAME, labels, TOP, width=width)
     index = scored.order[0] if chosen == TOP else names.index(chosen)
     st.session_state[shared.SHOWN] = names[index]
     return scored.findings[index]
@@ -222,7 +215,7 @@ def bands(study: FilmStudy) -> None:
     card, model = views.bands_card(study.main), study.results[0].model
     if card is not None:
         widgets.figure(card)
-        widgets.key(KEY)
+        widgets.key(BAND_KEY)
     if study.strange or model.run:
         return
     # The choice of a run with scores of the same findings on labelled films, drafts first
@@ -270,10 +263,9 @@ def _draw_several(study: FilmStudy, settings: SaliencySettings, picked: Sequence
     for text in study.stranges:
         widgets.caveat("Not its kind of film", text)
     pictures = xray_pictures.draw(study, settings)
-    study = xray_pictures.with_focus(study, pictures)
     title = f"{shared.words().title(study.name)}, model by model"
     widgets.title(title)
-    table = views.model_table(study.summaries, study.note)
+    table = views.model_table([picture.summary for picture in pictures], study.note)
     widgets.scores(title, table.heads, table.written())
     for text in views.sources(study.summaries):
         widgets.caption(text)

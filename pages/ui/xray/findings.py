@@ -24,8 +24,14 @@ from core.screens.kit.numbers import count, percent
 from core.screens.kit.records import Column, Table
 from core.screens.kit.sentences import plain_sentence
 from core.screens.xray import finding, use
-from core.screens.xray.bands import KEY, RISK, most_miscalibrated_band, plain_view
-from core.screens.xray.finding import Badge, badge
+from core.screens.xray.finding import (
+    BAND_KEY,
+    RISK,
+    Badge,
+    badge,
+    most_miscalibrated_band,
+    plain_view,
+)
 from core.screens.xray.findings import (
     TEMPERATURE_HEADS,
     TITLE,
@@ -547,7 +553,7 @@ def _plain(
         _badge(score_badge)
     with right:
         widgets.figure(view.card)
-        widgets.key(KEY)
+        widgets.key(BAND_KEY)
     widgets.caption(view.caption)
     shared.export(
         PageView(

@@ -1,6 +1,6 @@
 """Films with their heat: controls, pictures and legend, when heat is hidden, and what is saved."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -10,8 +10,8 @@ import streamlit as st
 from core.reports.html import PageView, sheet_html
 from core.screens.xray import film as views
 from core.screens.xray import saliency as words
-from core.screens.xray.bands import RISK
-from core.screens.xray.film import FindingSummary, SaliencyFocus
+from core.screens.xray.film import FindingSummary
+from core.screens.xray.finding import RISK
 from core.screens.xray.words import BANNER, TECHNICAL, finding, listed
 from core.xray import heat, phantom
 from core.xray import picture as drawing
@@ -47,15 +47,15 @@ class PagePicture:
 
     `result` has the maps that are drawn, and `scale` is a key of SCALES. `why_not` says why no heat
     is drawn; `offer` is the label of the button that draws it after all, and what that sets in the
-    session. `focus` is where the heat points, where it is drawn and the finding's box is known.
+    session. The `summary` has where the heat points, where it is drawn and a box is known.
     """
 
+    summary: FindingSummary
     result: FilmResult
     scene: FilmScene
     scale: str
     why_not: str = ""
     offer: tuple[str, str] | None = None
-    focus: SaliencyFocus | None = None
 
 
 def settings(study: FilmStudy) -> SaliencySettings:
@@ -169,15 +169,6 @@ def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
     return pictures
 
 
-def with_focus(study: FilmStudy, pictures: Sequence[PagePicture]) -> FilmStudy:
-    """Return the study with where the heat that is drawn points."""
-    focused = [
-        replace(summary, focus=picture.focus)
-        for summary, picture in zip(study.summaries, pictures, strict=True)
-    ]
-    return replace(study, summaries=tuple(focused))
-
-
 def _picture(
     film: FilmEntry,
     result: FilmResult,
@@ -188,10 +179,10 @@ def _picture(
     name, score = summary.name, summary.score
     marks = _marks(film, name)
     bare = _scene(film, None, settings, marks)
-    if summary.withheld:
-        return PagePicture(result=result, scene=bare, scale=words.OWN, why_not=words.WITHHELD)
     scale = settings.scale if METHODS[settings.method].at_once else words.OWN
-    picture = partial(PagePicture, scene=bare, scale=scale)
+    picture = partial(PagePicture, summary=summary, scene=bare, scale=scale)
+    if summary.withheld:
+        return picture(result=result, why_not=words.WITHHELD)
     index = views.finding_index(result.scored.findings, name)
     if index is None or score is None:
         return picture(result=result, why_not=f"This model has no finding {finding(name)}.")
@@ -226,7 +217,8 @@ def _picture(
         top = heat.top_of(answer.arrays["maps"])
     saliency = Saliency(mapped.maps[index], mapped.frame, top)
     focus = words.focus(saliency.coarse, saliency.frame, [mark.box for mark in marks])
-    return picture(result=mapped, scene=_scene(film, saliency, settings, marks), focus=focus)
+    scene = _scene(film, saliency, settings, marks)
+    return picture(summary=replace(summary, focus=focus), result=mapped, scene=scene)
 
 
 def _marks(film: FilmEntry, name: str) -> tuple[DrawnBox, ...]:
@@ -320,7 +312,7 @@ def downloads(study: FilmStudy, pictures: list[PagePicture]) -> None:
         findings = views.findings_table(study.summaries, TECHNICAL, study.note).file
         if study.several:
             widgets.save(findings, "film_findings", "Findings, CSV")
-            models = views.model_table(study.summaries, study.note)
+            models = views.model_table([shown.summary for shown in pictures], study.note)
             widgets.save(models.file, "film_models", "Models, CSV")
         else:
             widgets.save(findings, "film", "Table, CSV")
@@ -358,7 +350,7 @@ def page(study: FilmStudy, pictures: list[PagePicture]) -> PageView:
     findings = views.findings_table(study.summaries, TECHNICAL, study.note).file
     tables = [("The findings of this film", findings.without({"note"}))]
     if study.several:
-        models = views.model_table(study.summaries, study.note).file
+        models = views.model_table([shown.summary for shown in pictures], study.note).file
         title = f"{finding(study.name)}, model by model"
         tables.insert(0, (title, models.without(views.LEFT_OUT)))
     who = listed([summary.model for summary in study.summaries])
@@ -378,15 +370,18 @@ def page(study: FilmStudy, pictures: list[PagePicture]) -> PageView:
 def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
     """Return the picture to save: with banner, scores, scale, method and what heat is not."""
     score = "" if study.several else f", score {study.main.written}"
-    counted, focused = views.sources(study.summaries), study.summaries
+    counted = views.sources(study.summaries)
+    focused = [views.focus_words(shown.summary) for shown in pictures]
     if not study.several:
         counted = () if study.main.known is None else (study.main.known.counted,)
-        focused = ()
+        focused = []
     panels, why_not, provenances, scales = [], [], [], []
-    for shown, summary in zip(pictures, study.summaries, strict=True):
-        result, saliency, name = shown.result, shown.scene.saliency, summary.model
+    for shown in pictures:
+        result, saliency, name = shown.result, shown.scene.saliency, shown.summary.model
         legend = "" if saliency is None else words.LEGENDS[shown.scale]
-        panels.append(FilmPanel(shown.scene.drawn(), words.title(name, summary.score), legend))
+        panels.append(
+            FilmPanel(shown.scene.drawn(), words.title(name, shown.summary.score), legend)
+        )
         if shown.why_not:
             why_not.append(f"{name}: {shown.why_not}")
         if saliency is not None:
@@ -403,7 +398,7 @@ def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
             *counted,
             *study.notes,
             *study.stranges,
-            *filter(None, map(views.focus_words, focused)),
+            *filter(None, focused),
             *filter(None, [words.beside(scales)]),
             *why_not,
             words.CAPTION,

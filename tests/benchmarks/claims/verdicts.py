@@ -29,7 +29,7 @@ from core.metrics.resampling import Resamples
 from core.predictions import Outcomes, Predictions, ScoreKind, Task
 from core.screens.reliability.classes import gap_tone
 from core.screens.reliability.plain import certainty_groups
-from core.screens.xray.bands import Band
+from core.screens.xray.figures import Band
 from core.studies import posthoc
 from tests.benchmarks.claims.designs import (
     SIZES,

@@ -29,8 +29,8 @@ from core.screens.ood.words import plain_view as plain_ood
 from core.screens.ood.words import set_name, weight_words
 from core.screens.reliability.plain import certainty_groups, plain_view
 from core.screens.xray import words as clinic_words
-from core.screens.xray.bands import plain_view as plain_finding
 from core.screens.xray.finding import finding_view
+from core.screens.xray.finding import plain_view as plain_finding
 from core.screens.xray.findings import findings_view
 from core.studies import clinic as clinic_study
 from core.studies.ood import judge, shift

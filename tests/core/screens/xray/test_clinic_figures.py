@@ -9,13 +9,14 @@ from core.configs import BinRule
 from core.metrics import clinical
 from core.metrics.clinical.groups import grouping
 from core.screens.kit.theme import DARK, LIGHT
-from core.screens.xray.bands import Band, draw_bands
 from core.screens.xray.figures import (
     HIGHEST,
     LOWEST,
+    Band,
     by_outcome,
     decision,
     distributions,
+    draw_bands,
     finding,
     flexible,
     log_odds,

@@ -29,16 +29,18 @@ from core.screens.xray import findings
 from core.screens.xray import (
     use as use_views,
 )
-from core.screens.xray.bands import (
-    Band,
+from core.screens.xray.figures import Band
+from core.screens.xray.finding import (
+    badge,
     band_sentence,
     elsewhere,
+    finding_view,
     most_miscalibrated_band,
     plain_view,
+    sentence,
 )
-from core.screens.xray.finding import badge, finding_view, sentence
 from core.screens.xray.findings import findings_view, order, plain_findings_view
-from core.screens.xray.words import BANNER, MINED, SYNTHETIC, TONES, ClinicSource
+from core.screens.xray.words import BANNER, MINED, READINGS, SYNTHETIC, ClinicSource
 from core.studies import clinic as clinic_study
 from core.studies.posthoc import NONE
 
@@ -153,7 +155,7 @@ def test_dots_are_coloured_on_findings_that_are_off_beyond_chance_alone(found):
             bins=(found.bins[0], wild, found.bins[2]),
         )
         rows = view(shown).together.table.rows
-        named = {row[0] for row in rows if TONES["under"] in row}
+        named = {row[0] for row in rows if READINGS["under"] in row}
         assert named & {"Nodule"} == coloured
 
 
@@ -170,7 +172,7 @@ def test_plain_bands_are_called_off_only_where_the_finding_is():
     for code in (VerdictCode.SOUND, VerdictCode.COULD_BE_CHANCE):  # of the band, not of the model
         view = plain_view(source(), "Nodule", Outcomes(p, fits), band=1, code=code)
         assert ": it agrees with what was found here." in view.sentence.second
-        assert TONES["sound"] in view.card.table.rows[1]
+        assert READINGS["sound"] in view.card.table.rows[1]
 
 
 def test_a_risk_stated_twice_over_never_seems_kept():

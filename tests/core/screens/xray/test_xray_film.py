@@ -12,9 +12,9 @@ from core.predictions import Predictions, ScoreKind, Task, Weights
 from core.reports.html import PageView, sheet_html
 from core.reports.tables import csv_text
 from core.screens.xray import film as views
-from core.screens.xray.bands import KEY
 from core.screens.xray.film import FilmScores, FindingSummary, Reference
-from core.screens.xray.words import PLAIN, TECHNICAL, TONES, ClinicSource
+from core.screens.xray.finding import BAND_KEY
+from core.screens.xray.words import PLAIN, READINGS, TECHNICAL, ClinicSource
 from core.xray import picture
 from core.xray.phantom import FINDINGS
 
@@ -230,9 +230,9 @@ def test_the_key_of_the_bands_has_every_mark_that_they_can_have():
         of = reference([0.05] * n, [1] * labelled + [0] * (n - labelled))
         tones.add(of.bands[0][0].tone)
     assert tones == {"over", "under", "sound", "few"}
-    assert {swatch.tone for swatch in KEY} == tones
-    (sound,) = [swatch for swatch in KEY if swatch.tone == "sound"]
-    assert (sound.text, sound.shape) == (TONES["sound"], "ring")
+    assert {swatch.tone for swatch in BAND_KEY} == tones
+    (sound,) = [swatch for swatch in BAND_KEY if swatch.tone == "sound"]
+    assert (sound.text, sound.shape) == (READINGS["sound"], "ring")
 
 
 def test_models_and_films_of_different_kinds_say_that_it_means_nothing():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.screens.xray import bands, findings, saliency
+from core.screens.xray import finding, findings, saliency
 from core.screens.xray.words import PLAIN, TECHNICAL
 
 
@@ -23,7 +23,8 @@ def test_each_edition_has_its_names_of_findings(words, name, label, inside):
 
 
 @pytest.mark.parametrize(
-    "columns", [bands.COLUMNS, findings.BIN_COLUMNS, saliency.POINT_COLUMNS, saliency.STAGE_COLUMNS]
+    "columns",
+    [finding.BAND_COLUMNS, findings.BIN_COLUMNS, saliency.POINT_COLUMNS, saliency.STAGE_COLUMNS],
 )
 def test_no_two_columns_share_a_label(columns):
     labels = [column.label for column in columns]
