@@ -3,10 +3,13 @@
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from core.screens.compare.view import BOLD, CompareView
 from core.screens.kit.numbers import MINUS, MISSING, THIN
 from core.screens.kit.records import Table
+
+if TYPE_CHECKING:  # every page writes CSV, and only one compares
+    from core.screens.compare.view import CompareView
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -57,8 +60,10 @@ MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>#|~$"})
 Wrap = Callable[[str], str]
 
 
-def lines(view: CompareView) -> list[str]:
+def lines(view: "CompareView") -> list[str]:
     """Return what is compared, the sentence, the aligned table, and what its intervals are."""
+    from core.screens.compare.view import BOLD
+
     said = [view.eyebrow, view.sentence.text, view.sentence.second]
     grid = _grid(view, str, lambda text: f"{text} *")
     widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
@@ -75,14 +80,14 @@ def lines(view: CompareView) -> list[str]:
     ]
 
 
-def markdown(view: CompareView) -> str:
+def markdown(view: "CompareView") -> str:
     """Return the table in Markdown; the best of a column, where one is, in bold."""
     head, *rows = _grid(view, lambda text: text.translate(MARKDOWN), lambda text: f"**{text}**")
     rule = ["---", *["---:"] * (len(head) - 1)]
     return "".join(f"| {' | '.join(row)} |\n" for row in (head, rule, *rows))
 
 
-def latex(view: CompareView) -> str:
+def latex(view: "CompareView") -> str:
     """Return the table as a plain LaTeX `tabular`, which needs no package."""
     strong = r"\textbf{{{}}}".format
     return _tabular(*_grid(view, lambda text: text.translate(LATEX), strong))
@@ -101,7 +106,7 @@ def _tabular(*rows: Sequence[str]) -> str:
     return "\n".join([rf"\begin{{tabular}}{{{columns}}}", *body, r"\end{tabular}", ""])
 
 
-FORMATS: Mapping[str, Callable[[CompareView], str]] = {
+FORMATS: Mapping[str, Callable[["CompareView"], str]] = {
     "text": lambda view: "\n".join(lines(view)) + "\n",
     "csv": lambda view: csv_text(view.table.file),  # all digits, fractions as fractions
     "markdown": markdown,
@@ -109,7 +114,7 @@ FORMATS: Mapping[str, Callable[[CompareView], str]] = {
 }
 
 
-def _grid(view: CompareView, escape: Wrap, strong: Wrap) -> list[list[str]]:
+def _grid(view: "CompareView", escape: Wrap, strong: Wrap) -> list[list[str]]:
     """Return heads and rows as text."""
     grid = [[escape(head) for head in view.table.heads]]
     for row in view.table.written():
@@ -124,7 +129,7 @@ def _grid(view: CompareView, escape: Wrap, strong: Wrap) -> list[list[str]]:
     return grid
 
 
-def letters(view: CompareView, names: Sequence[str]) -> list[str]:
+def letters(view: "CompareView", names: Sequence[str]) -> list[str]:
     """Return the letter of each run by its name; empty where it has none among many."""
     worn = {row.name: row.mark.letter for row in view.table.rows if row.mark}
     return [worn.get(name, "") for name in names]
