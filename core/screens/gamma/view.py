@@ -228,8 +228,9 @@ def _map_alt(dynamics: GammaDynamics) -> str:
     grid = dynamics.grid
     last, turns = grid.gamma[-1], int(grid.turned.sum())
     low, high = int(last.argmin()), int(last.argmax())
+    updates = grid.of_updates if grid.n_updates > 1 else grid.of_updates.removesuffix("s")
     return (
-        f"Two heat maps of {count(grid.n_updates)} {grid.of_updates} by {grid.n_bins} bins: gamma "
+        f"Two heat maps of {count(grid.n_updates)} {updates} by {grid.n_bins} bins: gamma "
         f"and the gap between confidence and accuracy. After the last update gamma runs from "
         f"{amount(float(last[low]))} in bin {low + 1} to {amount(float(last[high]))} in bin "
         f"{high + 1}. Gamma changed its sign {count(turns)} {'time' if turns == 1 else 'times'}."
@@ -239,9 +240,10 @@ def _map_alt(dynamics: GammaDynamics) -> str:
 def _plain_map_alt(dynamics: GammaDynamics) -> str:
     grid, was = dynamics.grid, "would be" if dynamics.replayed else "was"
     low, high = int(grid.gamma[-1].argmin()), int(grid.gamma[-1].argmax())
+    rounds = "1 round" if grid.n_updates == 1 else f"{count(grid.n_updates)} rounds"
     return (
-        f"Two coloured maps of {count(grid.n_updates)} rounds by {grid.n_bins} groups: how hard "
-        f"training {was} pushed, and how far what the model says is from how often it was right. "
+        f"Two coloured maps of {rounds} by {grid.n_bins} groups: how hard training "
+        f"{was} pushed, and how far what the model says is from how often it was right. "
         f"In the last round group {high + 1} {was} pushed hardest to be "
         f"less sure, group {low + 1} least."
     )
@@ -592,8 +594,8 @@ def bin_mismatch(dynamics: GammaDynamics, other: GammaDynamics) -> str:
     if n_bins == n_other:
         return ""
     return (
-        f"{_name(other)} has {n_other} bins, this history {n_bins}. Bins are matched by "
-        "number, so it is not drawn."
+        f"{_name(other)} has {n_other} {'bin' if n_other == 1 else 'bins'}, this history {n_bins}. "
+        "Bins are matched by number, so it is not drawn."
     )
 
 
