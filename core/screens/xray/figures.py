@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from core.arrays import Float, Int
 from core.metrics.clinical import Bands, FlexibleCurve, NetBenefit
 from core.metrics.records import BinTable
-from core.screens.kit.curves import area
+from core.screens.kit.curves import area, marker, sheet
 from core.screens.kit.marks import PRESENCE, filled, hover, tone
 from core.screens.kit.numbers import (
     THIN,
@@ -25,7 +25,7 @@ from core.screens.kit.numbers import (
     two_span,
 )
 from core.screens.kit.text import safe, short
-from core.screens.kit.theme import Theme, Tone, axis, faded, layout, name_axis
+from core.screens.kit.theme import Theme, Tone, axis, faded, name_axis
 from core.screens.xray.words import BANNER, READINGS
 
 TICKS = (0.002, 0.01, 0.05, 0.20, 0.50, 0.80, 0.95)
@@ -39,34 +39,13 @@ HALF = 0.5
 SQUARE_PX = 430
 LOW_PX = 260
 DECISION_PX = 330
+MARGIN = (56, 22, 12, 46)  # left, right, top, bottom
 BANDS_PX = 330
 SCORE_BINS = 48
 FEW_FILMS = 20  # in a band: below it there is no verdict, and no picture of 100
 UNJUDGED = "no verdict: too few films at this score"
 NARROW = 0.10
 NARROW_ODDS = 2.0
-
-
-def sheet(
-    theme: Theme,
-    height: int,
-    x: dict[str, Any],
-    y: dict[str, Any],
-    margin: tuple[int, int, int, int] = (56, 22, 12, 46),
-) -> go.Figure:
-    """Return an empty figure with two axes; its margins are left, right, top and bottom."""
-    margins = dict(zip("lrtb", margin, strict=True))
-    return go.Figure(layout=layout(theme, height) | {"margin": margins, "xaxis": x, "yaxis": y})
-
-
-def marker(theme: Theme, tone: Tone, size: int, ring: float = 2) -> dict[str, Any]:
-    """Return the mark of a dot: hollow, with a ring so wide, where it is not off."""
-    colour, hollow = theme.mark(tone), tone in {"few", "sound"}
-    return {
-        "size": size,
-        "color": theme.paper if hollow else colour,
-        "line": {"color": colour, "width": ring if hollow else 0},
-    }
 
 
 def whisker(
@@ -132,7 +111,7 @@ def finding(bins: BinTable, few: bool, theme: Theme) -> go.Figure:
     """
     each = score_axis(theme, "", (LOWEST, HIGHEST), TICKS)
     each["tickfont"] = {"size": 11, "color": theme.quiet}
-    figure = sheet(theme, SMALL_PX, each, each, (30, 8, 6, 24))
+    figure = sheet(theme, SMALL_PX, each, each, margin=(30, 8, 6, 24))
     figure.add_trace(diagonal(log_odds(np.array([LOWEST, HIGHEST])), theme))
     for of_tone in TONES:
         at = [i for i in filled(bins) if reading(bins, i, few=few) == of_tone]
@@ -203,7 +182,7 @@ def groups(dots: Sequence[GroupDot], theme: Theme) -> go.Figure:
     reach = [min(ends) - pad, max(ends) + pad]
     across = axis(theme, "In the large, log odds", range=reach, tickformat="~g")
     names = name_axis(theme, [safe(short(dot.name, 19)) for dot in dots])
-    figure = sheet(theme, 92 + GROUP_PX * len(dots), across, names, (132, 22, 26, 46))
+    figure = sheet(theme, 92 + GROUP_PX * len(dots), across, names, margin=(132, 22, 26, 46))
     figure.add_vline(x=0, line={"color": theme.quiet, "width": 1.2})
     common = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False, "x": 0}
     font = {"size": 12, "color": theme.quiet}
@@ -252,7 +231,7 @@ def flexible(curve: FlexibleCurve | None, bins: BinTable, theme: Theme, *, few: 
         ends = ends[0], max(ends[1], reach(np.array([top]))[1])
     across = score_axis(theme, "The model’s score, %", ends) | {"constrain": "domain"}
     upright = score_axis(theme, "Labelled with it, %", ends) | {"constrain": "domain"}
-    figure = sheet(theme, SQUARE_PX, across, upright | {"scaleanchor": "x"})
+    figure = sheet(theme, SQUARE_PX, across, upright | {"scaleanchor": "x"}, margin=MARGIN)
     inside = np.array(ends)
     if curve is not None:
         figure.add_traces(_curve(curve, inside, theme, few=few))
@@ -347,7 +326,9 @@ def distributions(by_outcome: ByOutcome, films: str, theme: Theme) -> go.Figure:
         tickvals=ticks.tolist(),
         ticktext=[f"{100 * round(abs(t), 3):g}" for t in ticks],
     )
-    figure = sheet(theme, LOW_PX, score_axis(theme, "The model’s score, %", ends), upright)
+    figure = sheet(
+        theme, LOW_PX, score_axis(theme, "The model’s score, %", ends), upright, margin=MARGIN
+    )
     figure.update_layout(bargap=0, barmode="relative")
     places, edges = log_odds(by_outcome.edges), by_outcome.full_edges
     words = ("labelled with it", "not labelled with it")
@@ -399,7 +380,7 @@ def decision(
     preference = "Preference: the threshold, %<br>◂ miss none · flag few ▸"
     across = axis(theme, preference, range=[x[0], x[-1]])
     upright = axis(theme, "Benefit: net true alarms of 100", range=[bottom, top], nticks=7)
-    figure = sheet(theme, DECISION_PX, across, upright, (56, 22, 12, 62))
+    figure = sheet(theme, DECISION_PX, across, upright, margin=(56, 22, 12, 62))
     low, high = np.clip(low, bottom, top), np.clip(high, bottom, top)
     figure.add_trace(area("band", (x, low), (x, high), faded(theme.accent, 0.18)))
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.6, "dash": "dot"})

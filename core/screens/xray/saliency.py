@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import plotly.graph_objects as go
 
+from core.screens.kit.curves import sheet
 from core.screens.kit.numbers import count, hundred_span, in_hundred, percent, three, two, two_span
 from core.screens.kit.records import (
     Column,
@@ -20,7 +21,7 @@ from core.screens.kit.records import (
     with_ends,
 )
 from core.screens.kit.theme import Theme, axis
-from core.screens.xray.figures import sheet, whisker
+from core.screens.xray.figures import whisker
 from core.screens.xray.film import HALF, SaliencyFocus, score_words
 from core.screens.xray.words import FindingWords, finding, listed
 from core.xray import heat, localisation
@@ -50,7 +51,7 @@ def similarity(
     )
     lowest = min(0.0, *(low for low, _ in ends)) - 0.06
     upright = axis(theme, "Similarity (SSIM)", range=[lowest, 1.06], nticks=5)
-    figure = sheet(theme, 250, across, upright, (52, 22, 12, 62))
+    figure = sheet(theme, 250, across, upright, margin=(52, 22, 12, 62))
     both = list(zip(values, ends, strict=True))
     figure.add_scatter(
         x=list(range(len(stages))),
@@ -86,7 +87,7 @@ def pointing(shares: Mapping[str, MeanOverFilms], theme: Theme) -> go.Figure:
         range=[len(shares) - 0.4, -0.6],
         showgrid=False,
     )
-    figure = sheet(theme, ROW_PX * len(shares) + 70, across, names, (158, 26, 8, 46))
+    figure = sheet(theme, ROW_PX * len(shares) + 70, across, names, margin=(158, 26, 8, 46))
     for y, (key, share) in enumerate(shares.items()):
         name, colour = KINDS[key], theme.ink if key == MODEL else theme.quiet
         line = {"color": colour, "width": 2}
