@@ -190,7 +190,7 @@ def _by_date(part: Any, config: "AuditConfig") -> Json:  # noqa: ANN401  Predict
         outcomes, groups = part.outcomes(target), by_date(dates.of_row)
         found = subgroups(
             outcomes.confidence, outcomes.correct, groups, config.level,
-            n_resamples=config.n_resamples, extents=outcomes.extents,
+            n_resamples=config.n_resamples, sampling=outcomes.sampling,
         )  # fmt: skip
         name = "answers" if target is None else part.class_names[target]
         periods += [

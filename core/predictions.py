@@ -336,7 +336,7 @@ class Members:
 
 
 class SamplingDesign(NamedTuple):
-    """How far rows reach: which belong together, and how many each stands for; (N,) or None."""
+    """How rows were drawn: which belong together, and how many each stands for; (N,) or None."""
 
     groups: Int | None = None
     weights: Float | None = None
@@ -375,7 +375,7 @@ class Outcomes:
         return int(self.confidence.size)
 
     @property
-    def extents(self) -> SamplingDesign:
+    def sampling(self) -> SamplingDesign:
         """Groups and weights."""
         return SamplingDesign(self.groups, self.weights)
 
@@ -520,7 +520,7 @@ class Predictions:
         return int(self.scores.shape[0])
 
     @cached_property
-    def extents(self) -> SamplingDesign:
+    def sampling(self) -> SamplingDesign:
         """Groups and weights of the rows, as arrays; no groups where each has one row."""
         together = self.groups is not None and not self.groups.single
         groups = self.groups.of_row if self.groups is not None and together else None
@@ -543,7 +543,7 @@ class Predictions:
             raise Refused("EMPTY", what, "leave the finding out, or give rows that are labelled")
         return np.flatnonzero(known)
 
-    def extents_of(self, rows: Int) -> SamplingDesign:
+    def sampling_of(self, rows: Int) -> SamplingDesign:
         """Return groups and weights of some rows, as arrays."""
         groups = None if self.groups is None else self.groups.take(rows)
         weights = None if self.weights is None else self.weights.take(rows).of_row
@@ -678,14 +678,14 @@ class Predictions:
         """
         self._need_labels()
         if target is None:
-            return Outcomes(self.rows.confidence, self.rows.correct, *self.extents)
+            return Outcomes(self.rows.confidence, self.rows.correct, *self.sampling)
         claims, known = self.column(target), self.labelled_rows(target)
         if self.task is not Task.MULTILABEL:
-            return Outcomes(frozen(claims), frozen(self.labels == target), *self.extents)
+            return Outcomes(frozen(claims), frozen(self.labels == target), *self.sampling)
         present = self.labels[:, target] == 1
         if known is None:
-            return Outcomes(frozen(claims), frozen(present), *self.extents)
-        return Outcomes(frozen(claims[known]), frozen(present[known]), *self.extents_of(known))
+            return Outcomes(frozen(claims), frozen(present), *self.sampling)
+        return Outcomes(frozen(claims[known]), frozen(present[known]), *self.sampling_of(known))
 
     def _need_labels(self) -> None:
         if not self.labelled:

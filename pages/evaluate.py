@@ -18,7 +18,7 @@ with frame.caught():
     job_id = PAGE.linked()
     if not job_id:
         weights_source.follow_link()
-        weights_source.settle()
+        weights_source.open_weights()
         opened = weights_source.opened()
         frame.title(opened.file.name if opened else "")
         widgets.eyebrow("Evaluate")

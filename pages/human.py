@@ -39,7 +39,7 @@ def draw(run: open_runs.Run, split: str) -> None:
         drafts.bar(run)
         offer_sample(SAMPLE)
         return
-    human.settle(run, split)
+    human.open_votes(run, split)
     rows = open_runs.predictions(run, split)
     if rows.votes is None or not rows.votes.voted.size:
         given = not visitor.off("upload")

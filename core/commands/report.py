@@ -147,7 +147,7 @@ def _verify(arguments: argparse.Namespace) -> int:
                 raise Refused("REPORT", what, "name the file that was reported") from error
             runs.append(replace(run, name=own.name, file=own.file))
         both = zip(runs, stated.runs, strict=True)
-        lines = [line for run, own in both for line in own.beside(run)]
+        lines = [line for run, own in both for line in own.differences(run)]
         if not lines:  # of other rows the numbers need no comparison
             request = build.ReportRequest(
                 runs=tuple(runs),

@@ -218,7 +218,7 @@ def _pickles(kind: CifarClass, folder: Path) -> Plain:
                 held = {_text(key): value for key, value in held.items()}
             if not isinstance(held, dict) or not held.keys() >= {*keys}:
                 raise _unlike(file, f"holds no {' and '.join(keys)}")
-            return [numpy_file.settle(held[key]) for key in keys]
+            return [numpy_file.resolve(held[key]) for key in keys]
 
     key = kind.meta["key"].replace("label_names", "labels")
     pixels, labels = [], list[int]()

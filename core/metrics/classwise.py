@@ -56,7 +56,7 @@ def class_bins(predictions: Predictions, *, n_bins: int = N_BINS) -> ClassBins:
     """
     from core.compiled.rows import add_binned, add_binned_softmax
 
-    weights, edges = predictions.extents.weights, equal_width_edges(n_bins)
+    weights, edges = predictions.sampling.weights, equal_width_edges(n_bins)
     each = np.ones(predictions.n) if weights is None else weights
     softmax = predictions.softmax_of_logits
     sums, size = (
@@ -160,7 +160,7 @@ def redrawn_ece(
     from core.compiled.rows import add_redrawn
 
     n_classes, n_bins = sums.count.shape
-    weights, edges = predictions.extents.weights, equal_width_edges(n_bins)
+    weights, edges = predictions.sampling.weights, equal_width_edges(n_bins)
     of_row = np.ones(predictions.n, np.int32) if weights is None else weights
     block = max(LEAST_BLOCK, BLOCK_CELLS // sums.count.size)
     out: list[Float] = []
@@ -410,8 +410,8 @@ def answer_sums(predictions: Predictions, *, ties: bool = False) -> ClassSums:
     which class they are is by order only.
     """
     rows, k = predictions.rows, predictions.n_classes
-    extents = predictions.extents
-    weights = np.ones(predictions.n) if extents.weights is None else extents.weights
+    sampling = predictions.sampling
+    weights = np.ones(predictions.n) if sampling.weights is None else sampling.weights
     confidence = rows.confidence
     tied = None
     if predictions.task is Task.BINARY and not ties:
@@ -425,10 +425,10 @@ def answer_sums(predictions: Predictions, *, ties: bool = False) -> ClassSums:
         [np.bincount(rows.predicted, weights * values, k) for values in columns], dtype=np.float64
     )
     effect = np.ones(k)
-    if not extents.independent:
+    if not sampling.independent:
         for answer in np.unique(rows.predicted).tolist():
             own = rows.predicted == answer
-            effect[answer] = design_effect(confidence[own] - rows.correct[own], extents.take(own))
+            effect[answer] = design_effect(confidence[own] - rows.correct[own], sampling.take(own))
     return ClassSums(
         parts=((Part.ANSWERS, k),),
         trials=trials,
@@ -460,8 +460,8 @@ class AnswersOfRows:
         sure = self.outcomes.confidence
         rows = np.flatnonzero((sure >= low) & (sure <= high))
         sure, right = sure[rows], self.outcomes.correct[rows]
-        extents = self.outcomes.extents.take(rows)
-        weights = np.ones(rows.size) if extents.weights is None else extents.weights
+        sampling = self.outcomes.sampling.take(rows)
+        weights = np.ones(rows.size) if sampling.weights is None else sampling.weights
         gaps = np.bincount(self.answered[rows], weights * (sure - right), len(self.names))
         total, looks = gaps.sum(), np.unique(self.answered[rows]).size
         if looks < 2 or total == 0.0:
@@ -477,7 +477,7 @@ class AnswersOfRows:
                     weights[part] @ sure[part] / weights[part].sum(),
                     weights[part] @ right[part] / weights[part].sum(),
                     weights[part].sum()
-                    / design_effect(sure[part] - right[part], extents.take(part)),
+                    / design_effect(sure[part] - right[part], sampling.take(part)),
                 )
                 for part in (own, ~own)
             ]
@@ -531,7 +531,7 @@ def _wrong_sums(predictions: Predictions, wrong: np.ndarray) -> list[tuple[Part,
     from core.compiled.rows import add_wrong, add_wrong_softmax
 
     k, finest, rows = predictions.n_classes, _finest_level(predictions), predictions.rows
-    weights = predictions.extents.weights
+    weights = predictions.sampling.weights
     by_class, by_level = np.zeros((3, k)), np.zeros((3, finest))
     counted = 0.0
     for part in row_chunks(wrong.size, k):
@@ -542,11 +542,11 @@ def _wrong_sums(predictions: Predictions, wrong: np.ndarray) -> list[tuple[Part,
             counted += add_wrong_softmax(wide_enough(predictions.scores[at]), *own)
         else:
             counted += add_wrong(predictions.take(at).probabilities(), *own)
-    effect, extents = 1.0, predictions.extents
-    if not extents.independent:  # that of what is stated of the true class
+    effect, sampling = 1.0, predictions.sampling
+    if not sampling.independent:  # that of what is stated of the true class
         surprise = np.minimum(-rows.log_p_true[wrong], -np.log(TINY))
         within = np.isin(np.arange(predictions.n), wrong)
-        effect = design_effect(surprise, extents.take(within))
+        effect = design_effect(surprise, sampling.take(within))
     listed = [(Part.STATED, by_level)]
     if finest == LEVELS:  # rounding may leave nothing of a class that is rarely likely
         listed.append((Part.OTHERS, by_class))

@@ -91,8 +91,8 @@ class ComparedRows:
     def of(cls, predictions: Predictions) -> "ComparedRows":
         """Return the digests of a split's labels and row ids."""
         ids, extents = predictions.row_ids, ""
-        if not predictions.extents.independent:  # an empty text for what there is not
-            columns = predictions.extents
+        if not predictions.sampling.independent:  # an empty text for what there is not
+            columns = predictions.sampling
             extents = digest(*("" if c is None else c.astype(np.float64) for c in columns))
         return cls(
             n=predictions.n,

@@ -103,7 +103,7 @@ class PreparedTarget:
             "interval": interval,
             "resamples": self.n_resamples,
             "seed": self.seed,
-            **resampled_by(self.ranked.extents),
+            **resampled_by(self.ranked.sampling),
         }
 
 
@@ -242,15 +242,15 @@ def classwise(
         rounds = min(rounds, defaults.N_RESAMPLES_HEAVY)
     classes = class_bins(predictions, n_bins=n_bins)
     cells = ClassCells.of(predictions, n_bins)
-    extents = predictions.extents
-    small = np.uint8 if extents.independent else np.float64
-    blocks = resampled_counts(n, rounds, prepared.seed, extents, dtype=small)
+    sampling = predictions.sampling
+    small = np.uint8 if sampling.independent else np.float64
+    blocks = resampled_counts(n, rounds, prepared.seed, sampling, dtype=small)
     draws = np.concatenate([cells.ece(counts) for counts in blocks])
     rng = np.random.default_rng([prepared.seed, STREAM_CLASSWISE])
-    if extents.groups is None:
+    if sampling.groups is None:
         chance = redrawn_ece(predictions, classes.bins, rounds, rng)
     else:  # as in `Resamples`, but not centred
-        chance = np.concatenate([cells.ece(s[None]) for s in row_signs(n, extents, rounds, rng)])
+        chance = np.concatenate([cells.ece(s[None]) for s in row_signs(n, sampling, rounds, rng)])
     value = float(np.sort(classes.ece).mean())
     settings: dict[str, Setting] = {
         "n_bins": n_bins,
@@ -277,7 +277,7 @@ def proportion(
     weights = None if ranked.weights is None else ranked.weights[rows]
     share = float(np.average(hits[rows], weights=weights))
     effective_n = ranked.effective_n(hits, rows)
-    df = degrees_of_freedom(ranked.extents.take(rows))
+    df = degrees_of_freedom(ranked.sampling.take(rows))
     low, high = wilson(np.array(share * effective_n), np.array(effective_n), level, df)
     settings |= {"interval": "Wilson", **effective_n_setting(ranked, effective_n)}
     return Score(metric, share, float(low), float(high), level, n, settings)
@@ -295,28 +295,28 @@ def row_mean(
     level: float,
     draws: tuple[int, int, int],
     value: float,
-    extents: SamplingDesign,
+    sampling: SamplingDesign,
 ) -> Score:
     """Return the mean of per-row losses; `draws` are resamples, seed and stream."""
     values, (n_resamples, seed, stream) = losses.of_row, draws
     settings: dict[str, Setting] = {"interval": FEW_ERRORS, "resamples": n_resamples, "seed": seed}
     reason, bound = "", float("inf")
-    if units(values.size, extents).count < 2:
-        reason = ONE_ROW if extents.groups is None else ONE_GROUP
+    if units(values.size, sampling).count < 2:
+        reason = ONE_ROW if sampling.groups is None else ONE_GROUP
     else:
-        bound = few_errors.upper_end(losses, extents, level)
+        bound = few_errors.upper_end(losses, sampling, level)
         reason = "" if np.isfinite(bound) else UNBOUNDED
     if reason:
         return Score(metric, value, None, None, level, values.size, settings, reason)
     rng = np.random.default_rng([seed, stream])
-    if extents.independent:
+    if sampling.independent:
         low, high = mean_interval(values, n_resamples, level, rng)
     else:
-        own = RowUnits.of(values.size, extents)
+        own = RowUnits.of(values.size, sampling)
         low, high = percentile(own.mean_draws(values, n_resamples, rng), level)
-        settings |= resampled_by(extents)
-    if extents.groups is not None:
-        half = grouped_half_width(values, extents, level)
+        settings |= resampled_by(sampling)
+    if sampling.groups is not None:
+        half = grouped_half_width(values, sampling, level)
         low, high = min(low, value - half), max(high, value + half)
         settings["interval"] = HULL_OF_GROUPS
     least, most = METRICS[metric].range
@@ -331,9 +331,9 @@ def row_mean(
     )
 
 
-def grouped_half_width(values: Float, extents: SamplingDesign, level: float) -> float:
+def grouped_half_width(values: Float, sampling: SamplingDesign, level: float) -> float:
     """Return half of Student's interval of the weighted mean of (N,) values that have groups."""
-    own = RowUnits.of(values.size, extents)
+    own = RowUnits.of(values.size, sampling)
     counted, weights = values[own.counted], own.weights
     mean = np.average(counted, weights=weights)
     variance = float(np.average((counted - mean) ** 2, weights=weights))
@@ -349,17 +349,17 @@ def risk(ranked: SortedOutcomes, *, level: float, n_resamples: int, seed: int) -
     draws = area(count[:, ::-1], (count - hits)[:, ::-1], ranked.total)
     value = aurc(ranked)
     if ranked.groups is not None and units(ranked.n, SamplingDesign(ranked.groups)).count < 2:
-        without_interval = {"of": "top_label", **resampled_by(ranked.extents)}
+        without_interval = {"of": "top_label", **resampled_by(ranked.sampling)}
         return Score("aurc", value, None, None, level, ranked.n, without_interval, ONE_GROUP)
     low, high = percentile(draws, level)
-    extents = ranked.extents
-    high = max(high, few_errors.upper_end(few_errors.risk_losses(ranked), extents, level))
+    sampling = ranked.sampling
+    high = max(high, few_errors.upper_end(few_errors.risk_losses(ranked), sampling, level))
     settings: dict[str, Setting] = {
         "of": "top_label",
         "interval": FEW_ERRORS,
         "resamples": len(draws),
         "seed": seed,
-        **resampled_by(ranked.extents),
+        **resampled_by(ranked.sampling),
     }
     return Score(
         "aurc", value, min(low, value), min(1.0, max(high, value)), level, ranked.n, settings

@@ -36,7 +36,7 @@ class Losses(NamedTuple):
     unseen: Unseen  # the same of one more error
 
 
-def upper_end(losses: Losses, extents: SamplingDesign, level: float) -> float:
+def upper_end(losses: Losses, sampling: SamplingDesign, level: float) -> float:
     """Return the upper end of a mean loss, however few its errors.
 
     Parameters
@@ -60,13 +60,13 @@ def upper_end(losses: Losses, extents: SamplingDesign, level: float) -> float:
     """
     from scipy.special import gammaincinv  # a tenth of a second, which readers do not pay
 
-    unseen, units = losses.unseen, RowUnits.of(losses.extra.size, extents)
+    unseen, units = losses.unseen, RowUnits.of(losses.extra.size, sampling)
     weights, extra = units.weights, losses.extra[units.counted]
     right = weights * (losses.of_row[units.counted] - extra)
     rows = total(weights)
     events, rest = weights * extra, right - weights * (total(right) / rows)
     more, wider = total(weights**2) / rows, 1.0
-    if extents.groups is not None:
+    if sampling.groups is not None:
         more = units.design_effect(losses.extra)
         wider = more / design_effect(extra, SamplingDesign(None, weights))
         rest = np.bincount(units.of_row, rest).astype(np.float64)

@@ -191,7 +191,7 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
         unknown = ONE_VOTE if votes.totals.max() < 2.0 else ""
     if not unknown:
         known = knowing(votes.of_row, some.log_probabilities(), weights, config.seed)
-    means = _Means.of(judged, weights, some.extents, config)
+    means = _Means.of(judged, weights, some.sampling, config)
     scores = {name: _mean_score(name, means, known or unknown) for name in NUMBERS}
     scores["soft_nll"] = replace(scores["soft_nll"], floor=means.mean("entropy"))
     scores["ece_votes"] = _ece_score(judged, means, config)
@@ -243,13 +243,13 @@ class _Means:
     columns: Float
     sums: Float
     weights: Float
-    extents: SamplingDesign
+    sampling: SamplingDesign
     bins: Int  # (N,), bin of each row
     level: float  # of the intervals
 
     @classmethod
     def of(
-        cls, judged: JudgedRows, weights: Float, extents: SamplingDesign, config: AuditConfig
+        cls, judged: JudgedRows, weights: Float, sampling: SamplingDesign, config: AuditConfig
     ) -> "_Means":
         off = judged.entropy - judged.votes_entropy
         gap = judged.confidence - judged.agreement
@@ -279,9 +279,9 @@ class _Means:
         if n >= HEAVY_ROWS:
             rounds = min(rounds, N_RESAMPLES_HEAVY)
         finite = np.where(np.isfinite(table), table, 0.0)
-        blocks = resampled_counts(n, rounds, config.seed, extents)
+        blocks = resampled_counts(n, rounds, config.seed, sampling)
         sums = np.concatenate([block @ finite for block in blocks])
-        return cls(tuple(columns), table, sums, weights, extents, bins, config.level)
+        return cls(tuple(columns), table, sums, weights, sampling, bins, config.level)
 
     def parts(self, word: str) -> list[str]:
         """Return the bins, or the groups, that hold any weight."""
@@ -312,16 +312,16 @@ class _Means:
         As of the rows or groups that can be drawn; infinite for one.
         """
         inside = self.column(part or "one") > 0.0
-        return units(int(inside.sum()), self.extents.take(inside)).wide(self.level)
+        return units(int(inside.sum()), self.sampling.take(inside)).wide(self.level)
 
     def effective_n(self, name: str, part: str = "") -> float:
         """Return the effective sample size of the mean of a column."""
         inside = self.column(part or "one") > 0.0
         weight = self.weights[inside]
-        if self.extents.independent:
+        if self.sampling.independent:
             return float(weight.size)
         column = self.column(name)[inside]
-        return float(weight.sum()) / design_effect(column, self.extents.take(inside))
+        return float(weight.sum()) / design_effect(column, self.sampling.take(inside))
 
     def mean_ends(self, name: str, part: str = "") -> tuple[float, float]:
         """Return Student's interval of a mean, longer on the side to which the resamples lean."""
@@ -379,7 +379,7 @@ def _mean_score(name: str, means: _Means, known: Knowing | str) -> HumanScore:
         ends, (least, most) = means.mean_ends(name), RANGES[name]
         low, high = max(ends[0], least), min(ends[1], most)
     else:
-        return replace(score, reason=ONE_ROW if means.extents.groups is None else ONE_GROUP)
+        return replace(score, reason=ONE_ROW if means.sampling.groups is None else ONE_GROUP)
     return replace(score, low=low, high=high)
 
 
@@ -390,7 +390,7 @@ def _ece_score(judged: JudgedRows, means: _Means, config: AuditConfig) -> HumanS
     drawn = drawn_ece(np.stack(gaps, axis=1), means.drawn_sums("one"))
     rng = np.random.default_rng([config.seed, 8])
     residual = judged.confidence - judged.agreement
-    chance = ece_floor(residual, means.bins, means.extents, len(drawn), rng)
+    chance = ece_floor(residual, means.bins, means.sampling, len(drawn), rng)
     bound = float(np.quantile(chance, 1.0 - TAIL))
     own = float(np.quantile(chance, config.level))
     low, high = basic(value, drawn, config.level, centre=value, floor=own)

@@ -63,7 +63,7 @@ def notices(predictions: Predictions, *, nll_clip: float | None = None) -> tuple
         text = f"Every row has the same answer and the same confidence: such a model {useless}"
         out.append(Notice(NoticeCode.CONSTANT, text))
     # Ask for the class order where answers are no better than blind ones
-    weights, classes = predictions.extents.weights, predictions.n_classes
+    weights, classes = predictions.sampling.weights, predictions.n_classes
     right = float(np.average(stats.correct, weights=weights))
     if right * classes <= 1.0 + ROUNDING:
         largest = float(np.bincount(predictions.labels, weights).max()) / predictions.total
@@ -192,7 +192,7 @@ def _rescaled(predictions: Predictions) -> Notice | None:
 
 def _events_of_few(groups: GroupSummary, predictions: Predictions) -> list[Notice]:
     """Say which event is seen in few groups alone, though there are many."""
-    of_row, several = predictions.extents.groups, predictions.task is Task.MULTILABEL
+    of_row, several = predictions.sampling.groups, predictions.task is Task.MULTILABEL
     if of_row is None or groups.n < FEW_GROUPS or not (several or predictions.task is Task.BINARY):
         return []
     names = predictions.class_names if several else predictions.class_names[1:]
@@ -246,9 +246,9 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
         if groups.n < FEW_GROUPS:
             few = f"{groups.n} {many}{by} are few: intervals are rough."
             out.append(Notice(NoticeCode.FEW_GROUPS, few))
-        if predictions.extents.groups is not None:
+        if predictions.sampling.groups is not None:
             # Where groups of equal size would have to be few to be as uneven
-            concentration = RowUnits.of(predictions.n, predictions.extents).concentration
+            concentration = RowUnits.of(predictions.n, predictions.sampling).concentration
             if concentration > CONCENTRATED and groups.n >= FEW_GROUPS:
                 large = (
                     f"a few large groups by {groups.column} hold much of the weight: "

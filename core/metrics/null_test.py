@@ -365,7 +365,7 @@ class Null:
         lever = logit - (weight @ logit) / weight.sum()
         score = (spread.hits - spread.count * truth) @ lever
         ranked = self.resamples.ranked
-        wide = units(ranked.n, ranked.extents).wide(1.0 - 2.0 * FALSE_ALARMS)
+        wide = units(ranked.n, ranked.sampling).wide(1.0 - 2.0 * FALSE_ALARMS)
         half = wide * score.std() / (weight @ lever**2)
         return float(beta[1] - half), float(beta[1] + half)
 

@@ -103,7 +103,7 @@ class ResampledRows:
 
         0 in rows of weight 0, which count nothing.
         """
-        rows, weights = nll_rows(self.predictions), self.predictions.extents.weights
+        rows, weights = nll_rows(self.predictions), self.predictions.sampling.weights
         return rows if weights is None else np.where(weights > 0.0, rows, 0.0)
 
     @cached_property
@@ -263,16 +263,16 @@ def draws(
     heavy = n * predictions.n_classes > HEAVY_CELLS
     blocks: dict[str, list[Float]] = {metric: [] for metric in (*drawn, GAP)}
     done = 0
-    small = np.uint8 if predictions.extents.independent else np.float64
-    for counts in resampled_counts(n, n_resamples, seed, predictions.extents, dtype=small):
+    small = np.uint8 if predictions.sampling.independent else np.float64
+    for counts in resampled_counts(n, n_resamples, seed, predictions.sampling, dtype=small):
         left = max(0, N_RESAMPLES_HEAVY - done) if heavy else len(counts)
         for metric, resampled in _mean(parts, drawn, counts, left).items():
             blocks[metric].append(resampled)
         done += len(counts)
-    weights = predictions.extents.weights
+    weights = predictions.sampling.weights
     centres = _mean(parts, drawn, np.ones((1, n)) if weights is None else weights[None, :])
-    gap, grouped = np.concatenate(blocks[GAP]), predictions.extents.groups is not None
-    each = [units(part.predictions.n, part.predictions.extents) for part in parts]
+    gap, grouped = np.concatenate(blocks[GAP]), predictions.sampling.groups is not None
+    each = [units(part.predictions.n, part.predictions.sampling) for part in parts]
     drawable = min(each, key=lambda own: own.df)  # of many labels, some are known in fewer rows
     none = partial(MetricDraws, value=None, n=n, seed=seed, units=Units.even(n))
     out = {metric: none(metric=metric, reason=reason) for metric, reason in reasons.items()}

@@ -100,12 +100,12 @@ class SortedOutcomes:
         """
         if outcomes.weights is not None and not outcomes.weights.all():
             rows = np.flatnonzero(outcomes.weights)
-            own = outcomes.extents.take(rows)
+            own = outcomes.sampling.take(rows)
             outcomes = Outcomes(outcomes.confidence[rows], outcomes.correct[rows], *own)
         if outcomes.groups is not None and np.unique(outcomes.groups).size == outcomes.n:
             outcomes = replace(outcomes, groups=None)
         if outcomes.groups is not None or outcomes.weights is not None:
-            return cls._with_extents(outcomes)
+            return cls._with_sampling(outcomes)
         if outcomes.n >= SORTED_BY_DIGITS:
             return cls(*_rank(outcomes.confidence, outcomes.correct))
         bits: Keys = np.ascontiguousarray(outcomes.confidence).view(np.uint64)
@@ -116,7 +116,7 @@ class SortedOutcomes:
         return cls(*(frozen(a) for a in (confidence, correct, sum_confidence, sum_correct)))
 
     @classmethod
-    def _with_extents(cls, outcomes: Outcomes) -> Self:
+    def _with_sampling(cls, outcomes: Outcomes) -> Self:
         keys = [outcomes.correct, outcomes.confidence]
         keys = [key for key in (outcomes.groups, outcomes.weights) if key is not None] + keys
         order = np.lexsort(keys)
@@ -179,7 +179,7 @@ class SortedOutcomes:
         return self.cuts if self.weights is None else self.sum_weights[self.cuts]
 
     @property
-    def extents(self) -> SamplingDesign:
+    def sampling(self) -> SamplingDesign:
         """Groups and weights."""
         return SamplingDesign(self.groups, self.weights)
 
@@ -190,7 +190,7 @@ class SortedOutcomes:
 
     def units(self) -> RowUnits:
         """Return what is drawn as one: the group of each row, or the row itself."""
-        return RowUnits.of(self.n, self.extents)
+        return RowUnits.of(self.n, self.sampling)
 
     def effective_n(self, values: Float | Bool, rows: slice = slice(None)) -> float:
         """Return the effective sample size of the mean of (N,) values among some of the rows."""
@@ -198,7 +198,7 @@ class SortedOutcomes:
         if self.independent or count == 0:
             return count
         total = float(self.row_weights[rows].sum())
-        return total / design_effect(values[rows], self.extents.take(rows))
+        return total / design_effect(values[rows], self.sampling.take(rows))
 
     def effective_rows(self, cuts: Int) -> Float:
         """Return the effective sample size of the outcome rate between two ranks.

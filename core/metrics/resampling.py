@@ -171,7 +171,7 @@ class Resamples:
             effective_n = ranked.effective_n(off)
         if 0.0 < share < 1.0 and variance > NO_VARIANCE:
             trials = share * (1.0 - share) * effective_n / variance
-        df = degrees_of_freedom(ranked.extents)
+        df = degrees_of_freedom(ranked.sampling)
         low, high = wilson(np.array(share * trials), np.array(trials), level, df)
         return float(mean - high), float(mean - low)
 
@@ -472,7 +472,7 @@ def _concentrations(ranked: SortedOutcomes, n_resamples: int, rng: np.random.Gen
     alike = intraclass_correlation(off, place)
     if 0.0 < alike < 1.0:
         ratio = 1.0 + rows * alike / (1.0 - alike)
-    df = 1.0 / (1.0 / degrees_of_freedom(ranked.extents) + 1.0 / expected)
+    df = 1.0 / (1.0 / degrees_of_freedom(ranked.sampling) + 1.0 / expected)
     between = rng.chisquare(df, n_resamples) / df
     within = rng.chisquare(inside, n_resamples) / inside
     odds = np.maximum(ratio * within / between - 1.0, LEAST) / rows

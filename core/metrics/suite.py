@@ -479,7 +479,7 @@ def _nll(predictions: Predictions, config: AuditConfig) -> Score:
     value = nll(predictions, clip=config.nll_clip)
     losses = nll_losses(predictions, rows, config.nll_clip)
     score = estimates.row_mean(
-        "nll", losses, level=config.level, draws=draws, value=value, extents=predictions.extents
+        "nll", losses, level=config.level, draws=draws, value=value, sampling=predictions.sampling
     )
     return replace(score, settings={**settings, **score.settings})
 
@@ -488,7 +488,7 @@ def _brier(predictions: Predictions, config: AuditConfig) -> Score:
     draws = (config.n_resamples, config.seed, estimates.STREAM_BRIER)
     losses, value = brier_losses(predictions), brier(predictions)
     score = estimates.row_mean(
-        "brier", losses, level=config.level, draws=draws, value=value, extents=predictions.extents
+        "brier", losses, level=config.level, draws=draws, value=value, sampling=predictions.sampling
     )
     settings: dict[str, Setting] = {"of": "every_class", "scale": "sum over classes"}
     return replace(score, settings={**settings, **score.settings})

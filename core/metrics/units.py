@@ -53,9 +53,9 @@ class RowUnits:
     weights: Float  # (M,), how many rows each stands for
 
     @classmethod
-    def of(cls, n: int, extents: SamplingDesign) -> Self:
+    def of(cls, n: int, sampling: SamplingDesign) -> Self:
         """Return the units of n rows, numbered."""
-        groups, weights = extents
+        groups, weights = sampling
         counted = slice(None) if weights is None else weights > 0.0
         weights = np.ones(n) if weights is None else weights[counted]
         if groups is None:
@@ -152,18 +152,18 @@ class RowUnits:
         return max(rows, float(unit + rho * (of_group @ of_group / total - unit)))
 
 
-def design_effect(values: Float | Bool, extents: SamplingDesign) -> float:
+def design_effect(values: Float | Bool, sampling: SamplingDesign) -> float:
     """Return `RowUnits.design_effect` of (N,) values with the groups and weights of their rows."""
-    if extents.independent:
+    if sampling.independent:
         return 1.0
-    return RowUnits.of(values.size, extents).design_effect(values)
+    return RowUnits.of(values.size, sampling).design_effect(values)
 
 
-def units(n: int, extents: SamplingDesign) -> Units:
+def units(n: int, sampling: SamplingDesign) -> Units:
     """Return what resamples of n rows draw."""
-    if extents.independent:
+    if sampling.independent:
         return Units.even(n)
-    own = RowUnits.of(n, extents)
+    own = RowUnits.of(n, sampling)
     if own.count < 2:
         return Units.even(own.count)
     shares = own.totals / own.totals.sum()
@@ -172,10 +172,10 @@ def units(n: int, extents: SamplingDesign) -> Units:
     return Units(shares.size, max(1.0, 1.0 / squares - 1.0), scatter)
 
 
-def degrees_of_freedom(extents: SamplingDesign) -> float:
+def degrees_of_freedom(sampling: SamplingDesign) -> float:
     """Return `RowUnits.df` of rows with these groups and weights."""
-    groups = extents.groups
-    return np.inf if groups is None else RowUnits.of(groups.size, extents).df
+    groups = sampling.groups
+    return np.inf if groups is None else RowUnits.of(groups.size, sampling).df
 
 
 def intraclass_correlation(values: Float, groups: Int, weights: Float | None = None) -> float:
@@ -252,14 +252,14 @@ def drawn_units(count: int, rng: np.random.Generator) -> Float:
 
 
 def row_draws(
-    n: int, extents: SamplingDesign, n_resamples: int, rng: np.random.Generator
+    n: int, sampling: SamplingDesign, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[Float]:
     """Yield what each row counts in each resample, (N,), scaled to the weight of all."""
-    if extents.independent:
+    if sampling.independent:
         for _ in range(n_resamples):
             yield drawn_units(n, rng)
         return
-    own, place, weights = RowUnits.of(n, extents), np.zeros(n, dtype=np.int64), extents.weights
+    own, place, weights = RowUnits.of(n, sampling), np.zeros(n, dtype=np.int64), sampling.weights
     place[own.counted] = own.of_row
     weights = np.ones(n) if weights is None else weights
     total = weights.sum()
@@ -272,7 +272,7 @@ def resampled_counts(
     n: int,
     n_resamples: int,
     seed: int,
-    extents: SamplingDesign = INDEPENDENT,
+    sampling: SamplingDesign = INDEPENDENT,
     *,
     dtype: type[np.generic] = np.float64,
 ) -> Iterator[Counts]:
@@ -288,7 +288,7 @@ def resampled_counts(
     buffer = np.empty((min(step, n_resamples), n), dtype)
     for start in range(0, n_resamples, step):
         block = buffer[: n_resamples - start]
-        if extents.independent and n >= SORTED_BY_DIGITS:
+        if sampling.independent and n >= SORTED_BY_DIGITS:
             from core.compiled.resamples import add_draws
 
             for counts in block:
@@ -296,17 +296,17 @@ def resampled_counts(
                 for first in range(0, n, DRAWN_AT_A_TIME):
                     add_draws(rng.integers(0, n, min(DRAWN_AT_A_TIME, n - first)), counts)
         else:
-            draws = row_draws(n, extents, len(block), rng)
+            draws = row_draws(n, sampling, len(block), rng)
             for counts, drawn in zip(block, draws, strict=True):
                 counts[:] = drawn
         yield block
 
 
 def row_signs(
-    n: int, extents: SamplingDesign, n_resamples: int, rng: np.random.Generator
+    n: int, sampling: SamplingDesign, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[Float]:
     """Yield the weight of each row under one random sign a group, (N,)."""
-    groups, weights = extents
+    groups, weights = sampling
     place = np.arange(n) if groups is None else groups
     weights = np.ones(n) if weights is None else weights
     for _ in range(n_resamples):

@@ -123,7 +123,11 @@ def drawn_ece(gaps: Float, total: Float | float) -> Float:
 
 
 def ece_floor(
-    residual: Float, index: Int, extents: SamplingDesign, n_resamples: int, rng: np.random.Generator
+    residual: Float,
+    index: Int,
+    sampling: SamplingDesign,
+    n_resamples: int,
+    rng: np.random.Generator,
 ) -> Float:
     """Return the ECE that a model would show whose bins agree with people, (R,).
 
@@ -142,7 +146,7 @@ def ece_floor(
     size and take one random sign a group. It needs no model of how votes scatter: rows differ in
     what people think of them, and few votes add to that.
     """
-    groups, weights = extents
+    groups, weights = sampling
     w = np.ones(residual.size) if weights is None else weights
     place = np.arange(residual.size) if groups is None else groups
     n_bins = int(index.max()) + 1
@@ -153,7 +157,7 @@ def ece_floor(
     enough = members >= CENTRED
     spread = np.where(enough, np.sqrt(members / np.maximum(members - 1, 1)), 1.0)
     centred = (residual - np.where(enough, mean, 0.0)[index]) * spread[index]
-    signs = row_signs(residual.size, extents, n_resamples, rng)
+    signs = row_signs(residual.size, sampling, n_resamples, rng)
     gaps = [np.bincount(index, sign * centred, n_bins) for sign in signs]
     return drawn_ece(np.stack(gaps).astype(np.float64), float(w.sum()))
 
@@ -220,11 +224,11 @@ def distance(
     table[rows, 1] = 1.0
     weights = np.ones(predictions.n) if predictions.weights is None else predictions.weights.of_row
     total = weights @ table
-    blocks = resampled_counts(predictions.n, n_resamples, seed, predictions.extents)
+    blocks = resampled_counts(predictions.n, n_resamples, seed, predictions.sampling)
     sums = np.concatenate([block @ table for block in blocks])
     drawn = sums[sums[:, 1] > 0.0]
-    drawable = units(rows.size, predictions.extents.take(table[:, 1] > 0.0))
-    grouped = predictions.extents.groups is not None
+    drawable = units(rows.size, predictions.sampling.take(table[:, 1] > 0.0))
+    grouped = predictions.sampling.groups is not None
     known = bool(total[1] > 0.0)
     value = float(total[0] / total[1]) if known else None
     reason = "" if known else "every row with votes has weight 0"

@@ -52,7 +52,7 @@ class ScoreCounts(NamedTuple):
 
     positives: Counts
     negatives: Counts
-    worth: tuple[float, float]
+    effective_n: tuple[float, float]
 
 
 def false_positives(counts: ScoreCounts, share: float, level: float) -> Interval:
@@ -64,14 +64,14 @@ def false_positives(counts: ScoreCounts, share: float, level: float) -> Interval
     """
     sides = (counts.positives, counts.negatives)
     recall, false_alarms = (np.cumsum(side) / np.sum(side) for side in sides)
-    low, high = _kept(counts.worth[0], share, level)
+    low, high = _kept(counts.effective_n[0], share, level)
     fewest = int(np.searchsorted(recall, low + ROUNDING, side="right")) - 1
     at = (
         float(false_alarms[fewest]) if fewest >= 0 else 0.0,
         float(false_alarms[np.argmax(recall >= min(1.0, high) - ROUNDING)]),
         float(false_alarms[np.argmax(recall >= share - ROUNDING)]),
     )
-    own = wilson(np.array(at[2] * counts.worth[1]), np.array(counts.worth[1]), level)
+    own = wilson(np.array(at[2] * counts.effective_n[1]), np.array(counts.effective_n[1]), level)
     below, above = (float(np.hypot(at[2] - a, at[2] - o)) for a, o in zip(at, own, strict=False))
     return at[2] - below, 1.0 if high > 1.0 else at[2] + above
 
@@ -109,7 +109,7 @@ def smallest_error(counts: ScoreCounts, bias: float, level: float) -> Interval:
     recall, false_alarms = np.append(0.0, recall), np.append(0.0, false_alarms)
     at = int(np.argmin(false_alarms - recall))
     shares = np.array([1.0 - recall[at], false_alarms[at]])
-    low, high = exact_interval(shares * counts.worth, np.array(counts.worth), level)
+    low, high = exact_interval(shares * counts.effective_n, np.array(counts.effective_n), level)
     value = float(shares.mean())
     below, above = (float(np.hypot(*(shares - end))) / 2 for end in (low, high))
     return value - below, value + above + bias
@@ -168,7 +168,7 @@ def numbers(
             "interval": HULLS[key.removesuffix("_in").removesuffix("_out")],
             "resamples": rounds,
             "seed": seed,
-            **resampled_by(*separation.extents),
+            **resampled_by(*separation.sampling),
         }
         low, high = max(0.0, min(low, value)), min(1.0, max(high, value))
         scores[key] = Score(
@@ -187,7 +187,7 @@ def _own(key: str, separation: Separation, bias: float, level: float) -> tuple[f
         return smallest_error(sides, max(0.0, bias), level)
     if key.startswith("fpr95"):
         return false_positives(sides, KEEP, level)
-    return precision_interval(NUMBERS[key](separation), sides.worth[0], level)
+    return precision_interval(NUMBERS[key](separation), sides.effective_n[0], level)
 
 
 def auroc_score(separation: Separation, *, level: float = LEVEL) -> Score:
@@ -206,7 +206,7 @@ def auroc_score(separation: Separation, *, level: float = LEVEL) -> Score:
     settings: dict[str, Setting] = {
         "positive": POSITIVE,
         "interval": DELONG,
-        **resampled_by(*separation.extents),
+        **resampled_by(*separation.sampling),
     }
     if separation.members is not None:
         settings |= {"effective_in": rows[0], "effective_out": rows[1]}

@@ -35,17 +35,19 @@ class Members:
     """The rows of a set: which belong together, and how many each stands for."""
 
     place: Int  # (N,), where each row's score lies among the distinct ones of both sets
-    extents: SamplingDesign  # groups, 0..G-1, and weights, above 0; without groups every row is one
+    sampling: (
+        SamplingDesign  # groups, 0..G-1, and weights, above 0; without groups every row is one
+    )
 
     @classmethod
-    def of(cls, values: Float, scores: Float, extents: SamplingDesign) -> Self:
+    def of(cls, values: Float, scores: Float, sampling: SamplingDesign) -> Self:
         """Place rows in the order of the file."""
-        return cls(np.searchsorted(values, scores).astype(np.int64), extents)
+        return cls(np.searchsorted(values, scores).astype(np.int64), sampling)
 
     @cached_property
     def units(self) -> RowUnits:
         """What is drawn as one, and the weight of each row."""
-        return RowUnits.of(self.place.size, self.extents)
+        return RowUnits.of(self.place.size, self.sampling)
 
     def variance(self, each: Float) -> float:
         """Return the variance of the mean of values of the distinct scores, by group."""
@@ -143,16 +145,16 @@ class Separation:
         return as_number(np.cumsum(self.outside)[-1])
 
     @property
-    def extents(self) -> tuple[SamplingDesign, SamplingDesign]:
+    def sampling(self) -> tuple[SamplingDesign, SamplingDesign]:
         """Groups and weights of both sets."""
         if self.members is None:
             return INDEPENDENT, INDEPENDENT
-        return self.members[0].extents, self.members[1].extents
+        return self.members[0].sampling, self.members[1].sampling
 
     @property
     def weighted(self) -> bool:
         """Whether rows of either set stand for several."""
-        return any(side.weights is not None for side in self.extents)
+        return any(side.weights is not None for side in self.sampling)
 
     def swapped(self) -> Self:
         """Return the same question asked the other way round: sides swapped, scores negated."""
@@ -160,16 +162,18 @@ class Separation:
         members = None
         if self.members is not None:
             last = self.values.size - 1
-            own, other = (Members(last - rows.place, rows.extents) for rows in self.members)
+            own, other = (Members(last - rows.place, rows.sampling) for rows in self.members)
             members = other, own
         return type(self)(*_read_only(-self.values[::-1], *sides), members)
 
 
-def counted_rows(scores: Float, extents: SamplingDesign, name: str) -> tuple[Float, SamplingDesign]:
+def counted_rows(
+    scores: Float, sampling: SamplingDesign, name: str
+) -> tuple[Float, SamplingDesign]:
     """Return the scores of weight above 0, and their groups, renumbered, and weights."""
-    groups, weights = extents
+    groups, weights = sampling
     if weights is None:
-        return scores, extents
+        return scores, sampling
     counted = weights > 0.0
     if scores.size and not counted.any():
         what = f"No {name} row has a weight above 0"
@@ -181,7 +185,7 @@ def counted_rows(scores: Float, extents: SamplingDesign, name: str) -> tuple[Flo
 
 def _weigh(rows: Int, members: Members) -> arrays.Counts:
     """Return the weight of each value, which is its rows where they are not weighted."""
-    weights = members.extents.weights
+    weights = members.sampling.weights
     return rows if weights is None else np.bincount(members.place, weights, rows.size)
 
 

@@ -176,7 +176,7 @@ class StatedRun:
     reading: dict[str, Any]
     votes: str = ""
 
-    def beside(self, run: ReportedRun) -> list[str]:
+    def differences(self, run: ReportedRun) -> list[str]:
         """Return what differs in the file and its rows."""
         if self.votes and run.split not in run.voted:
             what = f"the report holds the votes of {self.votes}, which are not here"

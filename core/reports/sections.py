@@ -370,14 +370,14 @@ def _posthoc(views: RunViews) -> Iterator[Section]:
 
 
 def _ood(views: RunViews) -> Iterator[Section]:
-    beside = views.numbers.ood
-    if beside is None:
+    compared_sets = views.numbers.ood
+    if compared_sets is None:
         return
-    badges = marks(list(beside.sets))
-    names = {split: set_name(split) for split in beside.sets}
+    badges = marks(list(compared_sets.sets))
+    names = {split: set_name(split) for split in compared_sets.sets}
     curves = {
         split: ShownCurve(names[split].label, mark, judged)
-        for (split, judged), mark in zip(beside.sets.items(), badges, strict=True)
+        for (split, judged), mark in zip(compared_sets.sets.items(), badges, strict=True)
     }
     for place, (split, curve) in enumerate(curves.items()):
         view = ood_view(
@@ -387,7 +387,7 @@ def _ood(views: RunViews) -> Iterator[Section]:
             list(curves.values()),
             ALARMS,
             AS_READ,
-            effects=beside.effects.get(split),
+            effects=compared_sets.effects.get(split),
             plain=views.plain,
         )
         paragraphs = [view.reading]
@@ -396,7 +396,7 @@ def _ood(views: RunViews) -> Iterator[Section]:
             flagged = " and ".join(hundred.text for hundred in words.hundreds)
             paragraphs = [f"The alarm flags {flagged}.", words.limits]
         elif not place:  # once: they speak of all sets
-            paragraphs += [notice.sentence for notice in noticed(beside.notices)]
+            paragraphs += [notice.sentence for notice in noticed(compared_sets.notices)]
         yield Section(
             key=f"{OOD}.{split}",
             title=f"{with_row_noun('Unfamiliar pictures')}: {names[split].label}"
@@ -437,7 +437,7 @@ def _clinical(views: RunViews) -> Iterator[Section]:
         return
     name = source.findings[0]
     if views.plain:
-        counted = bands(clinical.p, clinical.y, extents=clinical.extents)
+        counted = bands(clinical.p, clinical.y, sampling=clinical.sampling)
         band, code = most_miscalibrated_band(counted), clinical.audit.verdict.code
         words = plain_finding(source, name, clinical.outcomes, band=band, code=code)
         yield section(

@@ -166,12 +166,12 @@ class OneFinding:
     # Of the audit; NOT_PROBABILITY among them where the scores look rescaled
     notices: tuple[Notice, ...]
     recalibrated: Recalibrated | None = None  # None where the scores are as read
-    extents: SamplingDesign = INDEPENDENT  # groups and weights of the rows
+    sampling: SamplingDesign = INDEPENDENT  # groups and weights of the rows
 
     @property
     def outcomes(self) -> Outcomes:
         """The scores as they are shown, with labels, groups and weights."""
-        return Outcomes(self.p, self.y, *self.extents)
+        return Outcomes(self.p, self.y, *self.sampling)
 
 
 def one_finding(
@@ -205,7 +205,7 @@ def one_finding(
     config = replace(config or AuditConfig(), metrics=FINDING)
     audit = suite.audit(rows, config)
     outcomes = rows.outcomes(1)
-    p, y, extents = outcomes.confidence, outcomes.correct, rows.extents
+    p, y, sampling = outcomes.confidence, outcomes.correct, rows.sampling
     both = 0 < np.count_nonzero(y) < y.size
     level, smoother, thresholds = config.level, config.smoother, np.array(THRESHOLDS)
     sorted_scores = np.sort(p), np.sort(p[y])
@@ -216,20 +216,20 @@ def one_finding(
         p=p,
         y=y,
         audit=audit.main,
-        fit=clinical.recalibration(p, y, level, extents=extents),
-        curve=clinical.flexible(p, y, level, smoother, extents=extents) if both else None,
+        fit=clinical.recalibration(p, y, level, sampling=sampling),
+        curve=clinical.flexible(p, y, level, smoother, sampling=sampling) if both else None,
         bins=_bins(_prepared(rows, 1, config), config),
-        net=clinical.net_benefit(p, y, thresholds, level=level, extents=extents),
+        net=clinical.net_benefit(p, y, thresholds, level=level, sampling=sampling),
         flagged=flagged.astype(np.int64),
         flagged_events=events.astype(np.int64),
         notices=audit.notices,
         recalibrated=changed,
-        extents=extents,
+        sampling=sampling,
     )
 
 
 def groups(
-    p: Float, y: Bool, grouping: Grouping, extents: SamplingDesign = INDEPENDENT
+    p: Float, y: Bool, grouping: Grouping, sampling: SamplingDesign = INDEPENDENT
 ) -> tuple[Subgroup, ...]:
     """Return the calibration of one finding in each group."""
-    return clinical_groups.subgroups(p, y, grouping, extents=extents)
+    return clinical_groups.subgroups(p, y, grouping, sampling=sampling)

@@ -87,7 +87,7 @@ def benefit_score(rows: Predictions, threshold: float, level: float) -> Score:
     """Return the net benefit of two classes at a risk in (0, 1) from which one would act."""
     event = rows.outcomes(1)
     net = net_benefit(
-        event.confidence, event.correct, [threshold], level=level, extents=rows.extents
+        event.confidence, event.correct, [threshold], level=level, sampling=rows.sampling
     )
     value, low, high = (float(at[0]) for at in (net.model, net.low, net.high))
     return Score(NET_BENEFIT, value, low, high, level, net.n, {"threshold": threshold})
@@ -109,14 +109,14 @@ def with_auroc(
     if comparison.reason:
         return comparison
     risks = [of_run.outcomes(1) for of_run in rows]
-    event, extents, level = risks[0].correct, rows[0].extents, runs[0].config.level
-    counted = event if extents.weights is None else event[extents.weights > 0.0]
+    event, sampling, level = risks[0].correct, rows[0].sampling, runs[0].config.level
+    counted = event if sampling.weights is None else event[sampling.weights > 0.0]
     reference = comparison.reference
     one_outcome = counted.all() or not counted.any()
     why = runs[reference].audit.main.metrics[AUROC].reason if one_outcome else ""
     pairs = len(rows) * (len(rows) - 1) // 2
     each = 1.0 - (1.0 - level) / pairs
-    sides = extents.take(~event), extents.take(event)
+    sides = sampling.take(~event), sampling.take(event)
     groups = sides[0].groups, sides[1].groups
     weights = sides[0].weights, sides[1].weights
 

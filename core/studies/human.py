@@ -209,7 +209,7 @@ def _fitted(cut: PosthocRows, config: AuditConfig) -> HumanFits:
         finite = np.where(np.isfinite(own.soft_nll), own.soft_nll, 0.0)
         tables[key] = np.column_stack([*gaps, own.tvd, finite])
     totals: list[Float] = []
-    for block in resampled_counts(cut.test.n, config.n_resamples, config.seed, cut.test.extents):
+    for block in resampled_counts(cut.test.n, config.n_resamples, config.seed, cut.test.sampling):
         totals.append(block.sum(axis=1))
         for key, table in tables.items():
             sums[key].append(block @ table)
@@ -305,7 +305,7 @@ def _metric_draws(
     for name, target in ERRORS.items():
         residual = own.confidence - own.agreement[target]
         rng = np.random.default_rng([config.seed, 9])
-        chance = ece_floor(residual, own.bins, rows.extents, 200, rng)
+        chance = ece_floor(residual, own.bins, rows.sampling, 200, rng)
         value = share_ece(own.confidence, own.agreement[target], weights)
         numbers[name] = value, drawn_ece(gaps[target], total), floor_of(chance)
     for k, name in enumerate(("tvd", "soft_nll")):
@@ -327,7 +327,7 @@ def _metric_draws(
             n=rows.n,
             seed=config.seed,
             reason="" if value is not None else "infinite",
-            units=units(rows.n, rows.extents),
+            units=units(rows.n, rows.sampling),
             grouped=rows.groups is not None,
         )
         for name, (value, drawn, floor) in numbers.items()

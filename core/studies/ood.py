@@ -397,12 +397,12 @@ def _separation(
     inside: Predictions, outside: Predictions, score: str, temperature: float
 ) -> Separation:
     own, other = (ood_scores(part, score, temperature) for part in (inside, outside))
-    own_extents, other_extents = inside.extents, outside.extents
+    own_sampling, other_sampling = inside.sampling, outside.sampling
     return Separation.of(
         own,
         other,
-        (own_extents.groups, other_extents.groups),
-        (own_extents.weights, other_extents.weights),
+        (own_sampling.groups, other_sampling.groups),
+        (own_sampling.weights, other_sampling.weights),
     )
 
 
@@ -499,15 +499,15 @@ def difference(pair: OodPair, other: OodPair, score: str, *, level: float = LEVE
     unpaired = why_unpaired(pair, other, ("one run", "the other"))
     if unpaired:
         raise UsageError(RefusalCode.SETTING, unpaired, "compare runs on the same rows")
-    extents = pair.inside.extents, pair.outside.extents
+    sampling = pair.inside.sampling, pair.outside.sampling
     value, low, high = auroc_difference(
         pair.scores(score),
         other.scores(score),
         level=level,
-        groups=(extents[0].groups, extents[1].groups),
-        weights=(extents[0].weights, extents[1].weights),
+        groups=(sampling[0].groups, sampling[1].groups),
+        weights=(sampling[0].weights, sampling[1].weights),
     )
     n = pair.inside.n + pair.outside.n
-    settings: dict[str, Setting] = {"interval": PAIRED, **resampled_by(*extents)}
+    settings: dict[str, Setting] = {"interval": PAIRED, **resampled_by(*sampling)}
     reason = "one of the sets has a single row" if low is None else ""
     return Score("auroc", value, low, high, level, n, settings, reason=reason)

@@ -293,7 +293,7 @@ def cut_rows(predictions: Predictions, share: float, seed: int) -> tuple[Int, In
         raise UsageError(RefusalCode.SETTING, f"The share is {share:g}", "use 0.1 to 0.9")
     if not 0 <= seed <= SEED_MAX:
         raise UsageError(RefusalCode.SETTING, f"The seed is {seed}", f"use 0 to {SEED_MAX}")
-    groups = None if predictions.extents.groups is None else predictions.groups
+    groups = None if predictions.sampling.groups is None else predictions.groups
     of_row = np.arange(predictions.n) if groups is None else groups.of_row
     if groups is None and predictions.scores.size <= COPIES_CELLS:
         logits = predictions.kind is ScoreKind.LOGITS
@@ -305,7 +305,7 @@ def cut_rows(predictions: Predictions, share: float, seed: int) -> tuple[Int, In
         raise Refused(RefusalCode.FIT, f"One {noun} cannot be cut in two", "give more rows")
     order = np.random.default_rng([seed, STREAM]).permutation(n)
     fitted = np.isin(of_row, order[: min(max(1, round(share * n)), n - 1)])
-    weights = predictions.extents.weights
+    weights = predictions.sampling.weights
     if weights is not None and not (weights[fitted].any() and weights[~fitted].any()):
         what = "Too few rows have a weight above 0 to be cut in two"
         raise Refused(RefusalCode.FIT, what, "give more rows a weight, or another seed")
@@ -333,7 +333,7 @@ def fit(method: str, rows: Predictions, *, objective: str = "nll", search: str =
     if isinstance(calibrator, PerLabel):
         calibrator.names = rows.class_names
     try:
-        groups, weights = rows.extents
+        groups, weights = rows.sampling
         return Fit(method, calibrator.fit(logits, labels, weights, groups))
     except Refused as refusal:
         return Fit(method, None, refusal.what)

@@ -159,7 +159,7 @@ def _run(
         rows_by_class = (
             () if several else suite.class_gaps(rows, config.level, p_joint=audit.p_joint)
         )
-    people = after = beside = None
+    people = after = ood_numbers = None
     clinical: Findings | OneFinding | None = None
     if HUMAN in sections:
         with steps.next(f"Comparing {run.name} with people"):
@@ -179,7 +179,7 @@ def _run(
                 left_out[POSTHOC] = refused.what
     if OOD in sections:
         with steps.next(f"Comparing other inputs with those of {run.name}"):
-            beside = _ood(run, rows, config, left_out)
+            ood_numbers = _ood(run, rows, config, left_out)
     if CLINICAL in sections:
         with steps.next(f"Analysing the findings of {run.name}"):
             if several:
@@ -195,7 +195,7 @@ def _run(
         classes=rows_by_class,
         human=people,
         posthoc=after,
-        ood=beside,
+        ood=ood_numbers,
         clinical=clinical,
         left_out=left_out,
     )
@@ -219,7 +219,7 @@ def _posthoc(run: ReportedRun, audit: Audit, config: AuditConfig) -> PosthocNumb
     return PosthocNumbers(rows=rows, fits=tuple(fits), judged=judged)
 
 
-def beside(run: ReportedRun) -> dict[str, Source]:
+def default_comparison(run: ReportedRun) -> dict[str, Source]:
     """Return the default OOD comparison of the page: a shift, and other inputs."""
     shift = ood.shown_shift(name for name in run.splits if name != run.split)
     return ({shift: run.splits[shift]} if shift else {}) | dict(run.outside)
@@ -228,7 +228,7 @@ def beside(run: ReportedRun) -> dict[str, Source]:
 def _ood(
     run: ReportedRun, rows: Predictions, config: AuditConfig, left_out: dict[str, str]
 ) -> OodNumbers | None:
-    sources = beside(run)
+    sources = default_comparison(run)
     if not sources:
         left_out[OOD] = "there are no unfamiliar images to compare with"
         return None

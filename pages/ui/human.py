@@ -91,10 +91,10 @@ def draw(run: open_runs.Run, split: str) -> None:
         )
 
 
-def settle(run: open_runs.Run, split: str) -> None:
+def open_votes(run: open_runs.Run, split: str) -> None:
     """Bring votes that were read to the rows of the run, and open it with them."""
     classes = st.session_state.get("votes.classes") or None
-    INTAKE.settle(lambda reading: _attach(run, split, reading.result(), classes))
+    INTAKE.keep_readings(lambda reading: _attach(run, split, reading.result(), classes))
 
 
 def _take(file: SealedFile) -> None:

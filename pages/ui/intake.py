@@ -177,7 +177,7 @@ class Intake(Generic[Reading]):
         self.readings.extend(readings)
         wait_for([reading.future for reading in readings], timeout=FIRST_WAIT_S)
 
-    def settle(self, keep: Callable[[Reading], None]) -> bool:
+    def keep_readings(self, keep: Callable[[Reading], None]) -> bool:
         """Keep what was read, remember what was refused; return whether there was any."""
         done = [reading for reading in self.readings if reading.done]
         for reading in done:
@@ -323,7 +323,7 @@ def take_history(file: SealedFile) -> None:
 
 def settle_history(open_run: Callable[[str], None]) -> None:
     """Keep a history that was read as a run, and open it."""
-    INTAKE.settle(partial(_keep_history, open_run))
+    INTAKE.keep_readings(partial(_keep_history, open_run))
 
 
 def _keep_history(open_run: Callable[[str], None], reading: "FileReading[HistoryFile]") -> None:

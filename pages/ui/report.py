@@ -21,7 +21,7 @@ from core.reports.document import EDITIONS, Edition
 from core.reports.html import preview_html
 from core.reports.sections import NUMBERS, SECTIONS
 from core.screens.kit.numbers import memory
-from core.studies.report import CLASSES, COMPARE, OOD, ReportedRun, beside
+from core.studies.report import CLASSES, COMPARE, OOD, ReportedRun, default_comparison
 from pages.ui import frame, open_runs, selected_runs, session, state, visitor, widgets
 from pages.ui.task import BackgroundTask, in_process
 from pages.ui.visitor import open_library
@@ -151,7 +151,7 @@ def sections(to_report: tuple[ReportedRun, ...], chosen: Edition) -> tuple[str, 
         for key in offered_sections(to_report)
         if (key not in TECHNICAL_ONLY or chosen is Edition.TECHNICAL)
         and (key != COMPARE or len(to_report) > 1)
-        and (key != OOD or any(map(beside, to_report)))
+        and (key != OOD or any(map(default_comparison, to_report)))
     ]
     by_default = default_sections(to_report)
     usual = tuple(key for key in offered if key not in by_default)

@@ -164,9 +164,9 @@ def trainings(jobs: LocalJobs, listed: list[Job]) -> list[Job]:
     return trained
 
 
-def settle(slot: str = EVALUATE_SLOT) -> None:
+def open_weights(slot: str = EVALUATE_SLOT) -> None:
     """Open what was read; what was open before stays where another file is refused."""
-    intake(slot).settle(partial(_open, slot))
+    intake(slot).keep_readings(partial(_open, slot))
 
 
 def _open(slot: str, reading: WeightsReading) -> None:

@@ -109,7 +109,7 @@ def by_statsmodels(rows: Rows) -> list[Line]:
         one: one.fit(cov_type="cluster", cov_kwds=kinds, **options) for one in (joint, large)
     }
     few = (patients / (patients - 1)) ** 0.5  # G / (G - 1), which is left out above
-    grouped = recalibration(rows.p, rows.y, extents=SamplingDesign(rows.group))
+    grouped = recalibration(rows.p, rows.y, sampling=SamplingDesign(rows.group))
     lines = []
     for what, model, at, score, own in (
         ("intercept", joint, 0, ours.intercept, grouped.intercept),

@@ -281,10 +281,10 @@ def test_rows_are_held_against_a_certificate_of_an_earlier_version(tmp_path):
     (stated,) = certificate.opened(report).runs
     options = ReadOptions.from_json(stated.reading)
     result = read(rows, options=options)
-    assert stated.beside(build.run_of_file(rows.name, result, stated.split)) == []
+    assert stated.differences(build.run_of_file(rows.name, result, stated.split)) == []
     other = tmp_path / rows.name
     other.write_text(rows.read_text().replace("p0", "p1"))
-    lines = stated.beside(build.run_of_file(rows.name, read(other, options=options), "test"))
+    lines = stated.differences(build.run_of_file(rows.name, read(other, options=options), "test"))
     assert [line.split(" differs")[0] for line in lines] == [
         "scores.csv: the file",
         "scores.csv: the rows of test",

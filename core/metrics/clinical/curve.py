@@ -243,7 +243,7 @@ def flexible(
     level: float = LEVEL,
     smoother: str = SMOOTHER,
     *,
-    extents: SamplingDesign = INDEPENDENT,
+    sampling: SamplingDesign = INDEPENDENT,
 ) -> FlexibleCurve:
     """Return the flexible calibration curve with its pointwise band.
 
@@ -264,7 +264,7 @@ def flexible(
     it is Wilson's interval for these rows. With groups or weights every variance is multiplied
     by the design effect of the share of events over all rows.
     """
-    ranked = SortedOutcomes.of(Outcomes(p, y, *extents))
+    ranked = SortedOutcomes.of(Outcomes(p, y, *sampling))
     fitted = SMOOTHERS[smoother](ClaimCells.of(ranked))
     cells, observed = fitted.cells, fitted.shares
     effect = ranked.total / ranked.effective_n(ranked.correct)

@@ -55,7 +55,7 @@ def net_benefit(
     thresholds: Float | Sequence[float],
     *,
     level: float = LEVEL,
-    extents: SamplingDesign = INDEPENDENT,
+    sampling: SamplingDesign = INDEPENDENT,
 ) -> NetBenefit:
     """Return the net benefit of acting on p, with its simultaneous band.
 
@@ -69,7 +69,7 @@ def net_benefit(
         Risks from which one would act; they come from the clinic, never from the data.
     level : float
         Of the band over all thresholds.
-    extents : SamplingDesign
+    sampling : SamplingDesign
         Groups and weights of the rows; counts are divided by the design effect then.
 
     Raises
@@ -89,14 +89,16 @@ def net_benefit(
     if at.size == 0 or not (np.all((at > 0.0) & (at < 1.0)) and np.all(np.diff(at) > 0.0)):
         what = "Thresholds must ascend between 0 and 1, both excluded"
         raise UsageError(RefusalCode.SETTING, what, "give for example 0.01 to 0.5")
-    rows = np.ones(p.size) if extents.weights is None else extents.weights
+    rows = np.ones(p.size) if sampling.weights is None else sampling.weights
     n, odds = float(rows.sum()), at / (1.0 - at)
     cell = np.searchsorted(at, p, side="right")  # p >= t: at or above its own threshold
     positive, negative = (_at_or_above(cell, rows * side, at.size + 1) for side in (y, ~y))
     flagged = _at_or_above(cell, np.ones(p.size), at.size + 1)[1:]
     each = 1.0 - (1.0 - level) / np.unique(flagged).size
-    flagging = np.array([_worth(cell > i, y, w, extents) for i, w in enumerate(odds)])
-    sparing = np.array([_worth(cell <= i, ~y, 1 / w, extents) for i, w in enumerate(odds)])
+    flagging = np.array([_benefit_effect(cell > i, y, w, sampling) for i, w in enumerate(odds)])
+    sparing = np.array(
+        [_benefit_effect(cell <= i, ~y, 1 / w, sampling) for i, w in enumerate(odds)]
+    )
     above_none = _difference(positive[1:], negative[1:], odds, flagging, (n, each))
     above_all = _difference(
         negative[0] - negative[1:], positive[0] - positive[1:], 1.0 / odds, sparing, (n, each)
@@ -121,11 +123,11 @@ def _at_or_above(cell: Int, rows: Float, cells: int) -> Float:
     return np.bincount(cell, rows, cells)[::-1].cumsum()[::-1]
 
 
-def _worth(acted: Bool, won: Bool, weight: float, extents: SamplingDesign) -> float:
+def _benefit_effect(acted: Bool, won: Bool, weight: float, sampling: SamplingDesign) -> float:
     """Return the design effect of the benefit: 1 for a win, -weight for a loss, among `acted`."""
-    if extents.independent:
+    if sampling.independent:
         return 1.0
-    return design_effect(np.where(won, 1.0, -weight) * acted, extents)
+    return design_effect(np.where(won, 1.0, -weight) * acted, sampling)
 
 
 def _difference(
@@ -179,7 +181,7 @@ def bands(
     edges: Sequence[float] = EDGES,
     level: float = LEVEL,
     *,
-    extents: SamplingDesign = INDEPENDENT,
+    sampling: SamplingDesign = INDEPENDENT,
     looks: int = 1,
 ) -> Bands:
     """Return what became of the rows in each band of stated risk.
@@ -192,7 +194,7 @@ def bands(
         Events.
     edges : sequence of float
         B + 1 ascending edges; the first 0, the last 1.
-    extents : SamplingDesign
+    sampling : SamplingDesign
         Groups and weights; the rows of a band are divided by its design effect then.
     looks : int
         Findings whose bands are looked at together.
@@ -201,12 +203,12 @@ def bands(
     index, size = bin_index(p, ends), len(ends) - 1
     count = np.bincount(index, minlength=size).astype(np.int64)
     events = np.bincount(index[y], minlength=size).astype(np.int64)
-    weights = np.ones(p.size) if extents.weights is None else extents.weights
+    weights = np.ones(p.size) if sampling.weights is None else sampling.weights
     total, happened, stated = (
         np.bincount(index, values, size) for values in (weights, weights * y, weights * p)
     )
     rows = np.where(total > 0.0, total, np.nan)
-    effect = np.array([_effect_within(y, index == i, extents) for i in range(size)])
+    effect = np.array([_effect_within(y, index == i, sampling) for i in range(size)])
     trials = happened / effect, total / effect
     looks *= max(int(np.count_nonzero(count)), 1)
     intervals = *wilson(*trials, level), *exact_interval(*trials, 1.0 - FALSE_ALARMS / looks)
@@ -214,9 +216,9 @@ def bands(
     return Bands(ends[:-1], ends[1:], count, events, mean, share, *intervals)
 
 
-def _effect_within(hits: Bool, rows: Bool, extents: SamplingDesign) -> float:
+def _effect_within(hits: Bool, rows: Bool, sampling: SamplingDesign) -> float:
     """Return the design effect of the share of hits among some of the rows."""
-    return 1.0 if extents.independent else design_effect(hits[rows], extents.take(rows))
+    return 1.0 if sampling.independent else design_effect(hits[rows], sampling.take(rows))
 
 
 def shifted(p: Float, from_prevalence: float, to_prevalence: float) -> Float:
@@ -277,7 +279,7 @@ def classified(
     level: float = LEVEL,
     *,
     prevalence: float | None = None,
-    extents: SamplingDesign = INDEPENDENT,
+    sampling: SamplingDesign = INDEPENDENT,
 ) -> Classified:
     """Return sensitivity, specificity and predictive values at a threshold.
 
@@ -293,7 +295,7 @@ def classified(
         In (0, 1): give the predictive values for it instead of for these rows. They assume that
         only the prevalence differs; their interval spans Wilson's corners of sensitivity and
         specificity at level sqrt(level) each, so it is conservative.
-    extents : SamplingDesign
+    sampling : SamplingDesign
         Groups and weights; the rows of a share are divided by its design effect then.
 
     Raises
@@ -305,12 +307,12 @@ def classified(
     tp, fp = int(np.count_nonzero(called & actual)), int(np.count_nonzero(called & ~actual))
     tn, fn = int(np.count_nonzero(~called & ~actual)), int(np.count_nonzero(~called & actual))
     right = called == actual
-    weights = np.ones(p.size) if extents.weights is None else extents.weights
+    weights = np.ones(p.size) if sampling.weights is None else sampling.weights
     caught, spared, meant, cleared = (
         _Share(
             float(weights @ (right & rows)),
             float(weights @ rows),
-            _effect_within(right, rows, extents),
+            _effect_within(right, rows, sampling),
             int(np.count_nonzero(rows)),
         )
         for rows in (actual, ~actual, called, ~called)

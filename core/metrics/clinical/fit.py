@@ -75,7 +75,7 @@ class Recalibration:
 
 
 def recalibration(
-    p: Float, y: Bool, level: float = LEVEL, *, extents: SamplingDesign = INDEPENDENT
+    p: Float, y: Bool, level: float = LEVEL, *, sampling: SamplingDesign = INDEPENDENT
 ) -> Recalibration:
     """Return calibration in the large, slope and intercept, O:E and the mean difference.
 
@@ -88,18 +88,21 @@ def recalibration(
     level : float
         Of the intervals: Wald for the regressions; for the last two Wilson's of the share of
         events, with the stated risk taken as given.
-    extents : SamplingDesign
+    sampling : SamplingDesign
         Groups and weights of the rows. With groups the regressions' variances are those of
         `_Claims.meat`, with weights alone those of independent rows; with either the share counts
         its effective rows.
     """
-    ranked = SortedOutcomes.of(Outcomes(p, y, *extents))
+    ranked = SortedOutcomes.of(Outcomes(p, y, *sampling))
     claims = _Claims.of(ranked)
     n, events, total = ranked.n, ranked.hits, float(ranked.total)
     mean, rate = float(claims.rows @ claims.p / total), events / total
-    worth = ranked.effective_n(ranked.correct)
-    df = degrees_of_freedom(ranked.extents)
-    share = (rate, *map(float, wilson(np.array(rate * worth), np.array(worth), level, df)))
+    effective_n = ranked.effective_n(ranked.correct)
+    df = degrees_of_freedom(ranked.sampling)
+    share = (
+        rate,
+        *map(float, wilson(np.array(rate * effective_n), np.array(effective_n), level, df)),
+    )
     ratio = [s / mean for s in share] if mean > 0.0 else "every stated risk is 0"
     large, lines = _in_the_large(claims, level), _joint(claims, level)
     slope, line = (lines, lines) if isinstance(lines, str) else lines
@@ -153,8 +156,8 @@ def intercept(ranked: SortedOutcomes) -> float:
 
 def recalibrated(ranked: SortedOutcomes, level: float = LEVEL) -> Recalibration:
     """Return the same of sorted rows, with their groups and weights."""
-    extents = ranked.extents
-    return recalibration(ranked.confidence, ranked.correct, level, extents=extents)
+    sampling = ranked.sampling
+    return recalibration(ranked.confidence, ranked.correct, level, sampling=sampling)
 
 
 def _value(score: Score) -> float:
@@ -221,7 +224,7 @@ class _Claims:
         1 / df gains one over the rows of the rarer outcome that count for themselves. Infinite
         below `FEWEST_GROUPS`, of which the variance of two numbers cannot be told.
         """
-        df = degrees_of_freedom(self.ranked.extents)
+        df = degrees_of_freedom(self.ranked.sampling)
         if math.isinf(df):
             return quantile(level)
         if self.ranked.units().count < FEWEST_GROUPS:

@@ -152,7 +152,7 @@ def subgroups(
     level: float = LEVEL,
     *,
     n_resamples: int = N_RESAMPLES,
-    extents: SamplingDesign = INDEPENDENT,
+    sampling: SamplingDesign = INDEPENDENT,
 ) -> tuple[Subgroup, ...]:
     """Return the calibration of each group.
 
@@ -164,7 +164,7 @@ def subgroups(
         Events.
     level, n_resamples :
         Of the intervals, and of the draws behind those of ECE.
-    extents : SamplingDesign
+    sampling : SamplingDesign
         Groups and weights of the rows: which films are of one patient, not the subgroups.
 
     Returns
@@ -176,10 +176,10 @@ def subgroups(
     by_group = []
     for name in groups.order:
         rows = names == name
-        own = extents.take(rows)
+        own = sampling.take(rows)
         if own.weights is not None and not own.weights.any():
             continue
-        fit = recalibration(p[rows], y[rows], level, extents=own)
+        fit = recalibration(p[rows], y[rows], level, sampling=own)
         ranked = SortedOutcomes.of(Outcomes(p[rows], y[rows], *own))
         resamples = Resamples.of(ranked, n_resamples, SEED)
         prepared = PreparedTarget(

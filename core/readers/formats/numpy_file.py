@@ -576,7 +576,7 @@ def load(
         raise Refused("PICKLE_SHAPE", what, REMEDY) from error
 
 
-def settle(node: object) -> object:
+def resolve(node: object) -> object:
     """Return the array or mapping behind a stand-in of ours, and everything else as it is."""
     if isinstance(node, Outputs):
         return node.values
@@ -589,7 +589,7 @@ def read_pickle(source: FileBytes) -> Contents:
     if end < source.size:
         what = f"{source.size - end} bytes follow the pickle"
         raise Refused("TRAILING", what, "save one object in the file")
-    return contents_of("pickle", tree, settle, source.records)
+    return contents_of("pickle", tree, resolve, source.records)
 
 
 MAGIC = b"\x93NUMPY"
@@ -644,7 +644,7 @@ def array_of(data: memoryview, location: str, *, text: bool = False) -> Entry:
             node, end = load(data[start:])
         except Refused:
             node, end = None, 0
-        array = settle(node)
+        array = resolve(node)
         plain = isinstance(array, np.ndarray) and is_text(array) and array.shape == shape
         if not plain or end < data.nbytes - start:
             check_dtype(np.dtype(object), location)

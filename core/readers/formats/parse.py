@@ -14,7 +14,7 @@ from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, text_array
 from core.readers.formats.json_file import contents_of_json, parsed, read_json
-from core.readers.formats.numpy_file import array_of, load, read_npy, read_pickle, settle
+from core.readers.formats.numpy_file import array_of, load, read_npy, read_pickle, resolve
 from core.readers.formats.sniff import FileFormat, model_refusal, packed_model, sniff
 from core.readers.formats.table_file import parquet_batches, read_arrow, read_csv, read_parquet
 from core.readers.formats.torch_file import (
@@ -287,7 +287,7 @@ def _archived(archive: Archive, records: str | None = None) -> Contents | None:
         arrays = {n: array_of(archive.read(n), n, text=True) for n in names}
         entries = {n.removesuffix(".npy"): array for n, array in arrays.items()}
         rows = rows_by_name(entries)
-        return contents_of("npz", rows, settle) if rows else Contents("npz", entries)
+        return contents_of("npz", rows, resolve) if rows else Contents("npz", entries)
     foreign = [name for name in names if not name.endswith(".npy")]
     if len(foreign) < len(names):
         what = "A member beside the arrays is not an array"

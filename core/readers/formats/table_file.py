@@ -315,10 +315,10 @@ def rewritten(data: memoryview) -> tuple[memoryview, list[Notice]]:
     start = WEKA.search(head)
     if start is not None:
         table = _weka(str(data[start.start() :], "utf-8"))
-        return (data, []) if table is None else (_encoded(table), _said("Weka"))
+        return (data, []) if table is None else (_encoded(table), _dialect("Weka"))
     if FASTTEXT.match(head):
         table = _fasttext(str(data, "utf-8"))
-        return (data, []) if table is None else (_encoded(table), _said("fastText"))
+        return (data, []) if table is None else (_encoded(table), _dialect("fastText"))
     # Orange writes types and roles in two lines below the names, or as marks before them.
     lines = head.decode("utf-8", "ignore").splitlines(keepends=True)[:3]
     mark = "\t" if lines and "\t" in lines[0] else ","
@@ -326,7 +326,9 @@ def rewritten(data: memoryview) -> tuple[memoryview, list[Notice]]:
     names = cells[0] if cells else []
     if sum(PREFIX.match(name) is not None for name in names) > 1:
         first = mark.join(PREFIX.sub("", name, count=1) for name in names) + "\n"
-        return memoryview(first.encode() + bytes(data[len(lines[0].encode()) :])), _said("Orange")
+        return memoryview(first.encode() + bytes(data[len(lines[0].encode()) :])), _dialect(
+            "Orange"
+        )
     if len(cells) < 3 or len(names) < 2 or {len(row) for row in cells} != {len(names)}:
         return data, []
     types, flags = cells[1:]
@@ -334,10 +336,10 @@ def rewritten(data: memoryview) -> tuple[memoryview, list[Notice]]:
     if not typed or not any(flags) or not all(FLAGS.fullmatch(cell.strip()) for cell in flags):
         return data, []
     skipped = sum(len(line.encode()) for line in lines)
-    return memoryview(lines[0].encode() + bytes(data[skipped:])), _said("Orange")
+    return memoryview(lines[0].encode() + bytes(data[skipped:])), _dialect("Orange")
 
 
-def _said(tool: str) -> list[Notice]:
+def _dialect(tool: str) -> list[Notice]:
     return [Notice(NoticeCode.DIALECT, f"the table was read as {tool} writes it")]
 
 

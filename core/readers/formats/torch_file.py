@@ -30,7 +30,7 @@ from core.readers.formats.numpy_file import (
     OrderedMapping,
     SealedValue,
     load,
-    settle,
+    resolve,
 )
 from core.readers.formats.tree import contents_of
 from core.readers.weights.named_tensors import BFLOAT16_STEP, bfloat16
@@ -350,7 +350,7 @@ def _contents(saved: SavedTensors, records: str | None) -> Contents:
     contents = contents_of(
         "torch",
         saved.tree,
-        lambda node: node.array if isinstance(node, Tensor) else settle(node),
+        lambda node: node.array if isinstance(node, Tensor) else resolve(node),
         records,
     )
     if not widened:

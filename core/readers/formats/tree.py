@@ -347,7 +347,7 @@ def named_pair(pair: Pair) -> dict[str, Entry]:
     return {FIRST_ARRAY: first, SECOND_ARRAY: second}
 
 
-Settle = Callable[[object], object]
+Resolve = Callable[[object], object]
 MAX_NODES = 4_000_000
 MAX_DEPTH = 12
 MAX_KEY = 300
@@ -356,8 +356,8 @@ MAX_KEY = 300
 class _Walk:
     """Counts visits, not distinct objects, so that sharing cannot hide work."""
 
-    def __init__(self, settle: Settle) -> None:
-        self.settle = settle
+    def __init__(self, resolve: Resolve) -> None:
+        self.resolve = resolve
         self.left = MAX_NODES
         self.joined: list[int] = []
 
@@ -369,16 +369,16 @@ class _Walk:
 
 
 def contents_of(
-    form: str, tree: object, settle: Settle, records: str | None = None, *, printed: bool = False
+    form: str, tree: object, resolve: Resolve, records: str | None = None, *, printed: bool = False
 ) -> Contents:
     """Return the arrays of a tree of mappings, sequences and arrays.
 
-    `settle` turns a format's own stand-ins into arrays, `records` numbers the dataloader that is
+    `resolve` turns a format's own stand-ins into arrays, `records` numbers the dataloader that is
     meant, and `printed` says that numbers were written as text.
 
     Raises Refused PICKLE_SHAPE: too large, too deep, or not made of arrays. As of `of_loader`.
     """
-    walk = _Walk(settle)
+    walk = _Walk(resolve)
     whole = _settled(tree, walk, 0)
     node = of_loader(whole, records)
     folds = _folds(node)
@@ -477,7 +477,7 @@ def settled(tree: object) -> object:
 def _settled(node: object, walk: _Walk, depth: int) -> object:
     """Return the node with every list of numbers made an array; visits are counted."""
     walk.visit(depth)
-    node = walk.settle(node)
+    node = walk.resolve(node)
     if isinstance(node, np.ndarray):
         return native(node)
     if isinstance(node, dict):

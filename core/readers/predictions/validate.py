@@ -103,7 +103,7 @@ class SettledSplit:
 
 
 def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
-    """Settle orientation and labels of a part and survey its scores.
+    """Resolve orientation and labels of a part and survey its scores.
 
     Raises Refused DTYPE, EMPTY, CLASSES, LENGTH_MISMATCH, LABEL_..., NONFINITE, AMBIGUOUS_KEYS.
     """

@@ -419,7 +419,7 @@ DATAROBOT = "_PREDICTION"
 
 
 def settle_tools(columns: TableColumns, classes: set[str]) -> None:
-    """Settle roles in tables of timm, DataRobot and Orange; `classes` are those of the labels.
+    """Resolve roles in tables of timm, DataRobot and Orange; `classes` are those of the labels.
 
     Raises Question UNDECIDED: Orange wrote scores and answers of several models.
     """

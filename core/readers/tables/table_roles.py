@@ -288,7 +288,7 @@ def find_index(columns: TableColumns) -> None:
 
 
 def find_ids(columns: TableColumns) -> None:
-    """Settle which column names the rows: one that is called so, or text that never repeats."""
+    """Resolve which column names the rows: one that is called so, or text that never repeats."""
     ids = columns.of(Role.IDS)
     if len(ids) > 1:
         cells = {n: id_text(columns.entries[n]).tolist() for n in ids if n not in columns.aside}
@@ -534,7 +534,7 @@ def says_correctness(columns: TableColumns) -> bool:
 
 
 def find_labels(columns: TableColumns) -> None:
-    """Settle which columns hold labels: by name, by their partners among the scores, by values.
+    """Resolve which columns hold labels: by name, by their partners among the scores, by values.
 
     Raises Refused AMBIGUOUS_KEYS: none, or several.
     """

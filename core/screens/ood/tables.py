@@ -154,7 +154,7 @@ def table(lines: Sequence[SetRow]) -> Table:
         Column("source", "source"),
     )
     rows: list[tuple[Cell, ...]] = []
-    worth: list[tuple[Cell, ...]] = []
+    effective: list[tuple[Cell, ...]] = []
     for line in lines:
         start = (line.run, line.name.label, "out-of-distribution")
         for scores, t in ((line.as_read, 1.0), (line.after, line.temperature)):
@@ -162,17 +162,17 @@ def table(lines: Sequence[SetRow]) -> Table:
                 (*start, key, t, score.value, score.low, score.high, "measured")
                 for key, score in scores.items()
             ]
-            worth += [tuple(map(score.settings.get, EFFECTIVE)) for score in scores.values()]
+            effective += [tuple(map(score.settings.get, EFFECTIVE)) for score in scores.values()]
         rows += [
             (*start, "entropy", 1.0 if p.posthoc == "none" else None, p.value, None, None, p.source)
             for p in line.printed
         ]
-        worth += [(None, None)] * len(line.printed)
-    if not any(cell is not None for cells in worth for cell in cells):
+        effective += [(None, None)] * len(line.printed)
+    if not any(cell is not None for cells in effective for cell in cells):
         return Table(columns, tuple(rows))
     more = tuple(Column(key, label, "number") for key, label in EFFECTIVE.items())
     return Table(
-        (*columns, *more), tuple((*row, *cells) for row, cells in zip(rows, worth, strict=True))
+        (*columns, *more), tuple((*row, *cells) for row, cells in zip(rows, effective, strict=True))
     )
 
 

@@ -66,7 +66,8 @@ class Reference:
         """Return what the labels of a multi-label split say of its scores."""
         outcomes = [rows.outcomes(k) for k in range(rows.n_classes)]
         counted = (
-            bands(o.confidence, o.correct, extents=o.extents, looks=len(outcomes)) for o in outcomes
+            bands(o.confidence, o.correct, sampling=o.sampling, looks=len(outcomes))
+            for o in outcomes
         )
         shares = (float(np.average(o.correct, weights=o.weights)) for o in outcomes)
         return cls(source, tuple(map(Band.each, counted)), tuple(shares))

@@ -113,7 +113,7 @@ def _spread(source: ClinicSource, analysis: OneFinding) -> str:
     fit, slope = analysis.fit, analysis.fit.slope
     if few(analysis):
         events = f"{count(fit.events)} of {count(fit.n)}"
-        if analysis.extents.groups is not None:
+        if analysis.sampling.groups is not None:
             n, it = (fit.n - fit.events, "without") if fit.rate > 0.5 else (fit.events, "with")
             about = "" if int(fit.rarer) >= n else "about "
             rows = f"{about}{count(int(fit.rarer))}"
@@ -540,7 +540,7 @@ def plain_view(
     clinic, in (0, 1), what was found is carried over by prior shift. `overall` is what every page
     says of films of all scores. No band is called off unless the verdict finds the finding off.
     """
-    observed = clinical.bands(outcomes.confidence, outcomes.correct, extents=outcomes.extents)
+    observed = clinical.bands(outcomes.confidence, outcomes.correct, sampling=outcomes.sampling)
     if code is not None and code not in DETECTED:
         none = np.zeros_like(observed.least)
         observed = replace(observed, least=none, most=none + 1.0)

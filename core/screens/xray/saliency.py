@@ -404,7 +404,7 @@ def hidden(score: float, threshold: float | None) -> str:
     )
 
 
-def beside(scales: Sequence[str]) -> str:
+def comparable_words(scales: Sequence[str]) -> str:
     """Say which pictures cannot be compared in strength; empty where all can.
 
     One with its own scale can be compared with no other, those of several models with theirs not.

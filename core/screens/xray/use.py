@@ -149,13 +149,15 @@ def reads(values: Sequence[str]) -> Bool | None:
     return np.array([cell in YES for cell in cells]) if {*cells} <= YES | NO else None
 
 
-def kappa(called: Bool, actual: Bool, level: float, extents: SamplingDesign = INDEPENDENT) -> Score:
+def kappa(
+    called: Bool, actual: Bool, level: float, sampling: SamplingDesign = INDEPENDENT
+) -> Score:
     """Return Cohen's kappa of calls and labels, with groups and weights of the films.
 
     The interval is by Cohen's standard error (1960) for as many films as they are worth; where all
     or none agree, which leaves that error 0, by Wilson's limits of the agreement.
     """
-    n, weights = called.size, np.ones(called.size) if extents.weights is None else extents.weights
+    n, weights = called.size, np.ones(called.size) if sampling.weights is None else sampling.weights
     counted, agree = weights > 0.0, called == actual
     if np.unique(np.concatenate([called[counted], actual[counted]])).size < 2:
         return Score("kappa", None, None, None, level, n, reason="all films are called alike")
@@ -164,7 +166,7 @@ def kappa(called: Bool, actual: Bool, level: float, extents: SamplingDesign = IN
     )
     both = yes * events + (1.0 - yes) * (1.0 - events)
     value = (agreed - both) / (1.0 - both)
-    effective_n = float(weights.sum()) / design_effect(agree, extents)
+    effective_n = float(weights.sum()) / design_effect(agree, sampling)
     if np.unique(agree[counted]).size == 1:
         ends = wilson(np.array(agreed * effective_n), np.array(effective_n), level)
         low, high = ((float(end) - both) / (1.0 - both) for end in ends)
@@ -179,17 +181,17 @@ def reader_table(analysis: OneFinding, threshold: float, reader: Bool) -> ScoreT
 
     Both are held against the labels; net benefit is at the threshold.
     """
-    p, y, extents, level = analysis.p, analysis.y, analysis.extents, analysis.net.level
+    p, y, sampling, level = analysis.p, analysis.y, analysis.sampling, analysis.net.level
     columns: dict[str, dict[str, Score]] = {}
     for who, calls in (("model", p >= threshold), ("reader", reader)):
         stated = calls.astype(np.float64)
-        counted = classified(stated, y, 0.5, level, extents=extents)
-        net = net_benefit(stated, y, [threshold], level=level, extents=extents)
+        counted = classified(stated, y, 0.5, level, sampling=sampling)
+        net = net_benefit(stated, y, [threshold], level=level, sampling=sampling)
         benefit, low, high = (float(part[0]) for part in (net.model, net.low, net.high))
         columns[who] = {
             "Sensitivity": counted.sensitivity,
             "Specificity": counted.specificity,
-            "Cohen’s kappa": kappa(calls, y, level, extents),
+            "Cohen’s kappa": kappa(calls, y, level, sampling),
             "Net benefit": Score("net_benefit", benefit, low, high, level, y.size),
         }
     rows = tuple(
@@ -243,7 +245,7 @@ def threshold_steps(
     specificity there.
     """
     order = np.argsort(analysis.p)
-    weights = analysis.extents.weights
+    weights = analysis.sampling.weights
     event = analysis.y[order]
     each = np.ones(event.size) if weights is None else weights[order]
     below = np.searchsorted(analysis.p[order], thresholds, side="left")
@@ -370,9 +372,9 @@ def _group_row(subgroup: Subgroup, caption: str, *, detected: bool) -> TableRow:
     )
 
 
-def hosmer_words(test: HosmerLemeshow, extents: SamplingDesign) -> str:
+def hosmer_words(test: HosmerLemeshow, sampling: SamplingDesign) -> str:
     """Return the Hosmer-Lemeshow test in words; why there is none for grouped or weighted rows."""
-    if not extents.independent:
+    if not sampling.independent:
         return (
             "The Hosmer-Lemeshow test assumes independent, unweighted films. These are grouped "
             "or weighted, so no p-value is shown."

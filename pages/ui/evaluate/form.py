@@ -76,7 +76,7 @@ def folder(setting: str, *, dropped: bool) -> None:
         return
     if dropped:
         intake: Intake[PicturesReading] = Intake(f"evaluate.{setting}")
-        if intake.settle(partial(_keep, setting)):
+        if intake.keep_readings(partial(_keep, setting)):
             st.rerun()
         intake.refused()
         if intake.reading is not None:

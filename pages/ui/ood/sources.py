@@ -366,7 +366,7 @@ def drop_zone(run: open_runs.Run) -> None:
 def settle_scores() -> None:
     """Make scores that were read a draft; a file that leaves a choice open waits for it."""
     if _question() is None:
-        INTAKE.settle(_add)
+        INTAKE.keep_readings(_add)
 
 
 def upload_outcome() -> None:

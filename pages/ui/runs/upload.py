@@ -314,10 +314,10 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
             elif _choosable(inspection):
                 remedy = "choose below how it is to be read, or add a label file"
             frame.refusal(refusal, titled=reading.name, instead=remedy)
-        extents = _belonging(inspection, plan.options) if inspection.candidates else plan.options
+        sampling = _belonging(inspection, plan.options) if inspection.candidates else plan.options
         picked = intake.pick_reading(inspection, _this("pick")) if inspection.candidates else None
         if picked is not None:
-            options = replace(picked, group=extents.group, weight=extents.weight)
+            options = replace(picked, group=sampling.group, weight=sampling.weight)
             read(replace(plan, options=options, grouped=bool(inspection.group_columns)))
         # The scores of each of a file's models can be a run of its own
         models = inspection.models
@@ -327,7 +327,7 @@ def _choose_after_refusal(reading: ImportReading, refusal: NeedsChoice) -> None:
             st.session_state[EACH] = [
                 replace(
                     own,
-                    options=replace(one.options, group=extents.group, weight=extents.weight),
+                    options=replace(one.options, group=sampling.group, weight=sampling.weight),
                     model=one.model,
                 )
                 for one in models

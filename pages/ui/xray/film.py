@@ -36,7 +36,7 @@ NO_ANSWER: Final = "The model gave no answer for this film."
 
 def draw() -> str:
     """Draw the view; return what is known of the labels that it speaks of."""
-    xray_films.settle()
+    xray_films.keep_films()
     xray_films.settle_boxes()
     xray_models.take_in()
     xray_models.follow_run()

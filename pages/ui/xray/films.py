@@ -132,7 +132,7 @@ def take_boxes(file: SealedFile) -> None:
 
 def settle_boxes() -> None:
     """Take in a list that was read or refused."""
-    BOX_INTAKE.settle(_keep_boxes)
+    BOX_INTAKE.keep_readings(_keep_boxes)
 
 
 def _keep_boxes(reading: FileReading[BoxList]) -> None:
@@ -271,9 +271,9 @@ def _read(path: Path, name: str, cancel: Event) -> ReadFilm:
         raise
 
 
-def settle() -> bool:
+def keep_films() -> bool:
     """Take in films that were read or refused; return whether there were any."""
-    return INTAKE.settle(_hold)
+    return INTAKE.keep_readings(_hold)
 
 
 def _hold(reading: FilmReading) -> None:

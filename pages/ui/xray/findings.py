@@ -351,7 +351,7 @@ def _full(
     if st.toggle("Show the Hosmer-Lemeshow test", key="clinic.hosmer", persist_state="session"):
         widgets.caveat("Read with caution", use.CAUTION)
         test = clinical.hosmer_lemeshow(statistics.p, statistics.y)
-        widgets.second(use.hosmer_words(test, statistics.extents))
+        widgets.second(use.hosmer_words(test, statistics.sampling))
     widgets.caption(view.caption)
     at = ("At a threshold", at_threshold.table.file)
     shared.export(
@@ -422,7 +422,7 @@ def _threshold(source: ClinicSource, statistics: OneFinding, choice: FindingChoi
     widgets.second(f"Of {count(sum(shown))} films{there_too}:")
     markup.draw("threshold", shown, steps[place_of].counts, use.OUTCOMES)
     classified = partial(
-        clinical.classified, statistics.p, statistics.y, at / 100, extents=statistics.extents
+        clinical.classified, statistics.p, statistics.y, at / 100, sampling=statistics.sampling
     )
     there = None if prevalence is None else classified(prevalence=prevalence)
     at_threshold = use.at_threshold(source, classified(), there)
@@ -508,7 +508,7 @@ def _plain(
     top: DeltaGenerator,
 ) -> None:
     counted = clinical.bands(
-        statistics.p, statistics.y, level=AuditConfig().level, extents=statistics.extents
+        statistics.p, statistics.y, level=AuditConfig().level, sampling=statistics.sampling
     )
     options = [str(k) for k in range(len(counted.count))]
     first = str(most_miscalibrated_band(counted))
@@ -579,7 +579,7 @@ class DroppedTable:
 
 def subgroups(source: ClinicSource, choice: FindingChoice) -> tuple[tuple[str, Table], ...]:
     """Draw the door for a table and the subgroups by one of its columns; return what is shown."""
-    INTAKE.settle(_keep)
+    INTAKE.keep_readings(_keep)
     dates = open_runs.predictions(choice.run, choice.split).dates
     days = None if dates is None else by_date(dates.take(choice.shown_rows()).of_row)
     timed = "" if dates is None or days is None or len(days.order) < 2 else dates.name

@@ -148,7 +148,7 @@ def choose(ids: list[str], models: Mapping[str, Model]) -> None:
 
 def take_in() -> None:
     """Make the weights that were read a model of this session; or remember why not."""
-    weights_source.settle(SLOT)
+    weights_source.open_weights(SLOT)
     opened = weights_source.take_out(SLOT)
     if opened is None:
         return

@@ -157,7 +157,7 @@ def draw(study: FilmStudy, settings: SaliencySettings) -> list[PagePicture]:
     could = {views.spelled(finding) for finding in phantom.FINDINGS}
     if film.synthetic and views.spelled(name) in could and not _marks(film, name):
         widgets.second(words.no_lesion(study.name, list(study.film.boxes), shared.words()))
-    beside = words.beside(
+    beside = words.comparable_words(
         [picture.scale for picture in pictures if picture.scene.saliency is not None]
     )
     if beside:
@@ -399,7 +399,7 @@ def sheet(study: FilmStudy, pictures: list[PagePicture]) -> PictureSheet:
             *study.notes,
             *study.stranges,
             *filter(None, focused),
-            *filter(None, [words.beside(scales)]),
+            *filter(None, [words.comparable_words(scales)]),
             *why_not,
             words.CAPTION,
             *provenances,

@@ -326,7 +326,7 @@ def subgroups(choice: FindingChoice, shown: Grouping) -> Computation[tuple[Subgr
     def arguments() -> tuple[object, ...]:
         statistics = one_finding(choice).known
         assert statistics is not None
-        return statistics.p, statistics.y, shown, statistics.extents
+        return statistics.p, statistics.y, shown, statistics.sampling
 
     return Computation(
         function=clinic.groups,

@@ -136,7 +136,7 @@ def _said(rng: np.random.Generator, n: int, each: int) -> dict[str, bool]:
     (fit_rows, _, _), (rows_, p, y) = (_films(rng, n, each) for _ in range(2))
     source = ClinicSource(run="run", split="test", digest="0" * 64, findings=("Effusion",), n=n)
     finding = one_finding(rows_)
-    by_group = subgroups(p, y, grouping([str(k) for k in rng.integers(0, 4, n)]), rows_.extents)
+    by_group = subgroups(p, y, grouping([str(k) for k in rng.integers(0, 4, n)]), rows_.sampling)
     test = hosmer_lemeshow(p, y)
     return {
         "a finding's scores or curve are off": any(

@@ -101,7 +101,7 @@ def infiltration() -> Draw | None:
 
 def _benefit(drawn: Drawn) -> NetBenefit:
     p, y, groups = drawn
-    return clinical.net_benefit(p, y, AT, extents=SamplingDesign(groups))
+    return clinical.net_benefit(p, y, AT, sampling=SamplingDesign(groups))
 
 
 def _useless(design: str, draw: Draw, sets: int, seed: int) -> list[Row]:

@@ -74,14 +74,14 @@ def any_different(runs: Sequence[Compared], metrics: Sequence[str]) -> dict[str,
 def _counts(design: str, n: int) -> Float:
     """Return how often each row is drawn; it hangs on their number and groups alone, (R, N)."""
     base = EQUAL[design][0](generator(0, 0), n)
-    extents = stated(base, [EQUAL[design][1]], generator(0, 1))[0].extents
-    blocks = resampled_counts(n, N_RESAMPLES, SEED, extents)
+    sampling = stated(base, [EQUAL[design][1]], generator(0, 1))[0].sampling
+    blocks = resampled_counts(n, N_RESAMPLES, SEED, sampling)
     return np.concatenate([block.copy() for block in blocks])
 
 
 def mean_draws(design: str, runs: Sequence[Predictions]) -> list[dict[str, MetricDraws]]:
     """Return the draws of accuracy, NLL and Brier score of runs of one design, as the page's."""
-    n, extents = runs[0].n, runs[0].extents
+    n, sampling = runs[0].n, runs[0].sampling
     rows = np.array([[run.rows.correct, nll_rows(run), run.rows.brier] for run in runs])
     drawn = rows @ _counts(design, n).T / n
     return [
@@ -95,8 +95,8 @@ def mean_draws(design: str, runs: Sequence[Predictions]) -> list[dict[str, Metri
                 floor=NO_FLOOR,
                 n=n,
                 seed=SEED,
-                units=units(n, extents),
-                grouped=extents.groups is not None,
+                units=units(n, sampling),
+                grouped=sampling.groups is not None,
             )
             for k, metric in enumerate(MEANS)
         }

@@ -120,17 +120,17 @@ def _held(held: Held, rows: Predictions, true: Mapping[str, Float], design: str)
         own = [bool(gap.low <= true["a class"] <= gap.high) for gap in gaps]
         held.setdefault("a class", []).extend(own)
         return
-    outcomes, extents = rows.outcomes(1), rows.extents
+    outcomes, sampling = rows.outcomes(1), rows.sampling
     p, y = outcomes.confidence, outcomes.correct
-    fit = clinical.recalibration(p, y, extents=extents)
+    fit = clinical.recalibration(p, y, sampling=sampling)
     _score(held, "difference", fit.difference, true["difference"])
     _score(held, "observed_expected", fit.observed_expected, true["observed_expected"])
-    calls = classified(p, y, CALLED, extents=extents)
+    calls = classified(p, y, CALLED, sampling=sampling)
     for metric in OF_CALLS:
         _score(held, metric, getattr(calls, metric), true[metric])
-    elsewhere = classified(p, y, CALLED, prevalence=ELSEWHERE, extents=extents).ppv
+    elsewhere = classified(p, y, CALLED, prevalence=ELSEWHERE, sampling=sampling).ppv
     _score(held, "ppv at 5 %", elsewhere, true["ppv at 5 %"])
-    of = bands(p, y, extents=extents)
+    of = bands(p, y, sampling=sampling)
     inside = (of.ci_low <= true["a band"]) & (true["a band"] <= of.ci_high)
     held.setdefault("a band", []).extend(inside[of.count > 0].tolist())
 

@@ -162,14 +162,14 @@ def _differences(name: str, sets: int, seed: int) -> Iterator[Row]:
         base = np.log(p) - np.log1p(-p), y.astype(np.int64), Groups("patient", patient)
         runs = stated(base, ((1.0, 0.0), (1.8, 0.5)), rng)
         of_rows = [[run.rows.correct, nll_rows(run), run.rows.brier] for run in runs]
-        return np.array(of_rows, dtype=np.float64), runs[0].extents
+        return np.array(of_rows, dtype=np.float64), runs[0].sampling
 
     many, _ = means_of(generator(seed, 2**32, name), (even(1), alike, logits, 0), POPULATION // 2)
     true, held = many[0].mean(axis=1) - many[1].mean(axis=1), np.zeros(len(MEANS))
-    extents = means_of(generator(seed, 0, name), design, n)[1]
-    assert extents.groups is not None
-    drawable, size = units(extents.groups.size, extents), extents.groups.size
-    blocks = resampled_counts(size, N_RESAMPLES, SEED, extents)
+    sampling = means_of(generator(seed, 0, name), design, n)[1]
+    assert sampling.groups is not None
+    drawable, size = units(sampling.groups.size, sampling), sampling.groups.size
+    blocks = resampled_counts(size, N_RESAMPLES, SEED, sampling)
     counts = np.concatenate([block.copy() for block in blocks])
     for number in range(sets):
         of_rows, _ = means_of(generator(seed, number, name, "difference"), design, n)

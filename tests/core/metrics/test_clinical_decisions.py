@@ -194,7 +194,7 @@ def test_rows_repeated_in_their_groups_narrow_nothing():
     p, y = rows(3)
     twice, groups = (p.repeat(2), y.repeat(2)), np.arange(p.size).repeat(2)
     once = clinical.net_benefit(p, y, THRESHOLDS)
-    grouped = clinical.net_benefit(*twice, THRESHOLDS, extents=SamplingDesign(groups))
+    grouped = clinical.net_benefit(*twice, THRESHOLDS, sampling=SamplingDesign(groups))
     taken = clinical.net_benefit(*twice, THRESHOLDS)
     np.testing.assert_allclose(grouped.model, once.model)
     for end in ("low", "gain_low"):
@@ -202,7 +202,7 @@ def test_rows_repeated_in_their_groups_narrow_nothing():
         assert np.all(getattr(grouped, end) < getattr(taken, end))
         np.testing.assert_allclose(getattr(grouped, end), getattr(once, end), atol=0.002)
     assert np.all(grouped.high >= once.high - 1e-12)
-    alone = clinical.net_benefit(p, y, THRESHOLDS, extents=SamplingDesign(np.arange(p.size)))
+    alone = clinical.net_benefit(p, y, THRESHOLDS, sampling=SamplingDesign(np.arange(p.size)))
     np.testing.assert_allclose(alone.low, once.low)
 
 
@@ -272,7 +272,7 @@ def test_bands_and_rates_divide_their_rows_by_the_design_effect():
     groups = np.arange(300).repeat(3)
     once, often = (
         clinical.bands(p, y),
-        clinical.bands(p.repeat(3), y.repeat(3), extents=SamplingDesign(groups)),
+        clinical.bands(p.repeat(3), y.repeat(3), sampling=SamplingDesign(groups)),
     )
     held = once.count > 0
     assert np.all(often.ci_low[held] <= once.ci_low[held] + 1e-12)
@@ -280,7 +280,7 @@ def test_bands_and_rates_divide_their_rows_by_the_design_effect():
     np.testing.assert_allclose(often.ci_low[0], once.ci_low[0], atol=0.01)
     np.testing.assert_allclose(often.share, once.share)
     rates = clinical.classified(p, y, 0.3)
-    grouped = clinical.classified(p.repeat(3), y.repeat(3), 0.3, extents=SamplingDesign(groups))
+    grouped = clinical.classified(p.repeat(3), y.repeat(3), 0.3, sampling=SamplingDesign(groups))
     for name in ("sensitivity", "specificity", "ppv", "npv"):
         score, wide = getattr(rates, name), getattr(grouped, name)
         assert wide.value == pytest.approx(score.value)
@@ -289,7 +289,7 @@ def test_bands_and_rates_divide_their_rows_by_the_design_effect():
         assert wide.low <= score.low
         assert wide.high >= score.high
     elsewhere = [
-        clinical.classified(*both, 0.3, prevalence=0.1, extents=SamplingDesign(of)).ppv
+        clinical.classified(*both, 0.3, prevalence=0.1, sampling=SamplingDesign(of)).ppv
         for both, of in (((p, y), None), ((p.repeat(3), y.repeat(3)), groups))
     ]
     assert elsewhere[1].low <= elsewhere[0].low

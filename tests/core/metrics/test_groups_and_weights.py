@@ -177,9 +177,9 @@ def test_rows_that_are_copies_in_a_group_are_worth_one(times):
 @pytest.mark.parametrize("scale", [1.0, 1e-300])
 def test_the_design_effect_knows_no_scale(scale):
     values = np.array([0.0, 0.0, 1.0, 1.0, 0.0, 1.0]) * scale
-    extents = SamplingDesign(np.array([0, 0, 1, 1, 2, 2]), None)
+    sampling = SamplingDesign(np.array([0, 0, 1, 1, 2, 2]), None)
     # mean 1/2; squares between groups 1 of 2, within 1/2 of 3: F = 3, rho = 2 / (3 + 2 - 1)
-    assert design_effect(values, extents) == pytest.approx(1.0 + 0.5 * (12 / 6 - 1))
+    assert design_effect(values, sampling) == pytest.approx(1.0 + 0.5 * (12 / 6 - 1))
 
 
 def test_scores_that_saturate_are_audited_with_weights():
@@ -238,9 +238,9 @@ def test_large_groups_may_be_alike_though_small_ones_vary_little():
     # between groups are fewer than those within, yet the large ones move the mean
     eight = np.array([1.0] * 6 + [-1.0] * 2)
     values = np.r_[np.tile(np.r_[eight, -eight], 25), np.tile([0.1, -0.1], 200)]
-    extents = SamplingDesign(np.r_[np.repeat(np.arange(50), 8), 50 + np.arange(400)])
+    sampling = SamplingDesign(np.r_[np.repeat(np.arange(50), 8), 50 + np.arange(400)])
     sums, squares = 50 * 4.0**2 + 400 * 0.1**2, 400 + 400 * 0.1**2
-    assert design_effect(values, extents) == pytest.approx(450 / 449 * sums / squares)
+    assert design_effect(values, sampling) == pytest.approx(450 / 449 * sums / squares)
 
 
 def test_events_that_the_largest_patients_share_do_not_count_for_themselves():
@@ -438,7 +438,7 @@ def test_calibrated_rows_are_not_called_off_where_weights_tell_of_outcomes(draw)
         ready = prepare(rows, 1, n_resamples=150, seed=seed)
         cuts = estimates.BINNED["ece"].cuts(ready.ranked, 15)
         alarms += ready.null.test(cuts).p_value <= 0.05
-        slope = recalibration(p, y, extents=SamplingDesign(None, weights)).slope
+        slope = recalibration(p, y, sampling=SamplingDesign(None, weights)).slope
         held += slope.low <= 1.0 <= slope.high
         widths.append(slope.high - slope.low)
         slopes.append(slope.value)
@@ -517,7 +517,7 @@ def test_a_subgroup_that_weighs_nothing_is_left_out():
     p, y = sample()
     sides = grouping(["left", "right"] * 150)
     weights = np.where(np.arange(300) % 2, 1.0, 0.0)
-    found = subgroups(p, y, sides, n_resamples=20, extents=SamplingDesign(None, weights))
+    found = subgroups(p, y, sides, n_resamples=20, sampling=SamplingDesign(None, weights))
     assert [group.name for group in found] == ["right"]
 
 
@@ -577,7 +577,7 @@ def test_slope_and_intercepts_agree_with_statsmodels(weighted):
     rows = np.random.default_rng(9).integers(1, 4, p.size) if weighted else np.ones(p.size, int)
     logit = np.log(p / (1 - p))
     given = SamplingDesign(groups, rows.astype(float) if weighted else None)
-    found = recalibration(p, y, extents=given)
+    found = recalibration(p, y, sampling=given)
     kinds = {"cov_type": "cluster", "cov_kwds": {"use_correction": False}}
     kinds["cov_kwds"]["groups"] = np.repeat(groups, rows)
     factor, family = np.sqrt(120 / 119), sm.families.Binomial()
@@ -601,7 +601,7 @@ def test_equal_weights_leave_the_intervals_of_a_slope_as_they_are():
     p, y = sample()
     plain = recalibration(p, y)
     equal = recalibration(
-        p, y, extents=SamplingDesign(None, Weights.of("w", np.full(300, 0.37)).of_row)
+        p, y, sampling=SamplingDesign(None, Weights.of("w", np.full(300, 0.37)).of_row)
     )
     for name in ("slope", "intercept", "in_the_large"):
         one, other = getattr(plain, name), getattr(equal, name)
@@ -615,15 +615,15 @@ def test_equal_weights_leave_the_intervals_of_a_slope_as_they_are():
 def test_the_slope_of_weighted_rows_varies_as_independent_outcomes_do():
     rng = np.random.default_rng(5)
     p, weights = rng.uniform(0.1, 0.9, 400), rng.lognormal(0.0, 1.0, 400)
-    logit, extents = np.log(p / (1 - p)), SamplingDesign(None, weights)
+    logit, sampling = np.log(p / (1 - p)), SamplingDesign(None, weights)
     slopes, errors = [], []
     for _ in range(400):
-        slope = recalibration(p, rng.random(400) < p, extents=extents).slope
+        slope = recalibration(p, rng.random(400) < p, sampling=sampling).slope
         slopes.append(slope.value)
         errors.append((slope.high - slope.low) / (2 * 1.959964))
     assert np.mean(errors) == pytest.approx(np.std(slopes), rel=0.1)
     y = rng.random(400) < p
-    design, found = sm.add_constant(logit), recalibration(p, y, extents=extents)
+    design, found = sm.add_constant(logit), recalibration(p, y, sampling=sampling)
     fit = sm.GLM(y * 1.0, design, family=sm.families.Binomial(), freq_weights=weights).fit()
     vary = weights**2 * fit.mu * (1 - fit.mu)
     spread = fit.cov_params() @ (design.T * vary @ design) @ fit.cov_params()
@@ -654,12 +654,12 @@ def runs(times=1, groups=False, weights=None):
     rng = np.random.default_rng(12)
     labels = np.repeat(rng.integers(0, 3, 150), times)
     own = Groups.of("g", np.repeat(np.arange(150) // (2 if times == 1 else 1), times).astype(str))
-    extents = {"groups": own} if groups else {}
+    sampling = {"groups": own} if groups else {}
     if weights is not None:
-        extents["weights"] = Weights.of("w", weights)
+        sampling["weights"] = Weights.of("w", weights)
     kinds = Task.MULTICLASS, ScoreKind.LOGITS
     scores = [np.repeat(rng.normal(size=(150, 3)) * scale, times, axis=0) for scale in (1, 3)]
-    return [compared(Predictions(*kinds, one, labels, **extents)) for one in scores]
+    return [compared(Predictions(*kinds, one, labels, **sampling)) for one in scores]
 
 
 @pytest.fixture(scope="module")
@@ -814,21 +814,21 @@ def test_weight_two_is_the_row_twice_in_the_clinic():
     again, weights = np.repeat(np.arange(300), times), SamplingDesign(None, times.astype(float))
     one, other = (p, y), (p[again], y[again])
     at = [0.1, 0.3, 0.5]
-    first = clinical.net_benefit(*one, at, extents=weights)
+    first = clinical.net_benefit(*one, at, sampling=weights)
     second = clinical.net_benefit(*other, at)
     for name in ("model", "treat_all", "gain"):
         np.testing.assert_allclose(getattr(first, name), getattr(second, name), rtol=1e-12)
     assert np.all(first.high - first.low > second.high - second.low)  # not twice as many rows
-    tens, tens_again = clinical.bands(*one, extents=weights), clinical.bands(*other)
+    tens, tens_again = clinical.bands(*one, sampling=weights), clinical.bands(*other)
     np.testing.assert_allclose(tens.share, tens_again.share, rtol=1e-12)
     np.testing.assert_allclose(tens.mean, tens_again.mean, rtol=1e-12)
-    called = clinical.classified(*one, 0.3, extents=weights), clinical.classified(*other, 0.3)
+    called = clinical.classified(*one, 0.3, sampling=weights), clinical.classified(*other, 0.3)
     for name in ("sensitivity", "specificity", "ppv", "npv"):
         values = [getattr(found, name).value for found in called]
         assert values[0] == pytest.approx(values[1], rel=1e-12)
-    curves = clinical.flexible(*one, extents=weights), clinical.flexible(*other)
+    curves = clinical.flexible(*one, sampling=weights), clinical.flexible(*other)
     np.testing.assert_allclose(curves[0].observed, curves[1].observed, rtol=1e-9)
-    fits = recalibration(*one, extents=weights), recalibration(*other)
+    fits = recalibration(*one, sampling=weights), recalibration(*other)
     for name in ("observed_expected", "difference", "slope"):
         values = [getattr(found, name).value for found in fits]
         assert values[0] == pytest.approx(values[1])
@@ -836,17 +836,17 @@ def test_weight_two_is_the_row_twice_in_the_clinic():
 
 def test_films_of_a_patient_widen_bands_and_subgroups():
     p, y, groups = patients(120, 8, seed=5, within=0.9)
-    extents = SamplingDesign(groups)
+    sampling = SamplingDesign(groups)
     for make in (
         lambda **more: clinical.flexible(p, y, **more),
         lambda **more: clinical.net_benefit(p, y, [0.3, 0.5], **more),
     ):
-        alone, grouped = make(), make(extents=extents)
+        alone, grouped = make(), make(sampling=sampling)
         assert np.mean(grouped.high - grouped.low) > 1.2 * np.mean(alone.high - alone.low)
     sides = grouping(np.where(np.arange(p.size) % 2, "left", "right").tolist())
     for one, other in zip(
         subgroups(p, y, sides, n_resamples=100),
-        subgroups(p, y, sides, n_resamples=100, extents=extents),
+        subgroups(p, y, sides, n_resamples=100, sampling=sampling),
         strict=True,
     ):
         widths = [group.fit.slope.high - group.fit.slope.low for group in (one, other)]
@@ -884,7 +884,7 @@ def test_rows_that_do_not_differ_are_worth_their_groups_by_size():
 def test_weighted_rows_that_a_risk_splits_have_no_slope():
     p = np.array([0.1, 0.26, 0.42, 0.58, 0.74, 0.9])
     weights = Weights.of("w", [1.4, 1.5, 2.2, 2.8, 0.2, 0.5]).of_row
-    fit = recalibration(p, p > 0.5, extents=SamplingDesign(None, weights))
+    fit = recalibration(p, p > 0.5, sampling=SamplingDesign(None, weights))
     assert fit.slope.reason == "separated: one stated risk splits events from non-events"
 
 
@@ -956,8 +956,8 @@ def test_few_groups_widen_the_interval_of_a_slope():
     for seed in range(150):
         rng = np.random.default_rng(seed)
         p = rng.uniform(0.05, 0.95, 100)
-        extents = SamplingDesign(np.arange(100) % 5)
-        slope = recalibration(p, rng.random(100) < p, extents=extents).slope
+        sampling = SamplingDesign(np.arange(100) % 5)
+        slope = recalibration(p, rng.random(100) < p, sampling=sampling).slope
         held += slope.low <= 1.0 <= slope.high
     assert held >= 135
 
@@ -977,7 +977,7 @@ def test_a_patient_with_many_films_does_not_make_the_slope_certain():
     fits = []
     for seed in range(150):
         p, y, patient = ruled(seed, 0.3)
-        fits.append(recalibration(p, y, extents=SamplingDesign(patient)))
+        fits.append(recalibration(p, y, sampling=SamplingDesign(patient)))
     slopes, large = [fit.slope for fit in fits], [fit.in_the_large for fit in fits]
     assert sum(slope.low <= 1.0 <= slope.high for slope in slopes) >= 136
     assert sum(found.low <= 0.0 <= found.high for found in large) >= 136
@@ -985,7 +985,7 @@ def test_a_patient_with_many_films_does_not_make_the_slope_certain():
 
 def test_the_slope_of_uneven_groups_varies_as_alike_residuals_do():
     p, y, patient = ruled(3, 0.2, 160)
-    found = recalibration(p, y, extents=SamplingDesign(patient))
+    found = recalibration(p, y, sampling=SamplingDesign(patient))
     design = sm.add_constant(np.log(p / (1 - p)))
     share = sm.GLM(y * 1.0, design, family=sm.families.Binomial()).fit().predict()
     spread, rho = np.sqrt(share * (1 - share)), intraclass_correlation(y - share, patient)

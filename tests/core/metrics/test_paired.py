@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.arrays import SORTED_BY_DIGITS
 from core.metrics import METRICS, paired
-from core.metrics import units as sampling
+from core.metrics import units as unit_draws
 from core.metrics.estimates import floor_of
 from core.metrics.paired import PAIRABLE, PAIRED, MetricDraws, difference, draws
 from core.metrics.ranked import SortedOutcomes
@@ -76,7 +76,7 @@ def taken(run, rows):
 
 def resamples(n, seed=0):
     """The rows of each resample, one list a resample."""
-    rng = np.random.default_rng([seed, sampling.STREAM])
+    rng = np.random.default_rng([seed, unit_draws.STREAM])
     return [rng.integers(0, n, n) for _ in range(R)]
 
 
@@ -167,7 +167,7 @@ def test_adaptive_error_of_rows_that_all_tie_is_zero_on_every_resample():
 def test_blocks_of_resamples_change_nothing(monkeypatch):
     run = multiclass()
     whole = draws(run, FLOORS, n_resamples=R)
-    monkeypatch.setattr(sampling, "BLOCK_BYTES", 8 * N * 7)  # seven resamples at a time
+    monkeypatch.setattr(unit_draws, "BLOCK_BYTES", 8 * N * 7)  # seven resamples at a time
     for metric, part in draws(run, FLOORS, n_resamples=R).items():
         np.testing.assert_allclose(part.draws, whole[metric].draws, atol=1e-15)
 
@@ -177,7 +177,7 @@ def test_a_large_matrix_draws_its_classes_less_often(monkeypatch):
     full = draws(run, FLOORS, ("classwise_ece", "ece"), n_resamples=R)
     monkeypatch.setattr(paired, "HEAVY_CELLS", N * K - 1)
     monkeypatch.setattr(paired, "N_RESAMPLES_HEAVY", 10)
-    monkeypatch.setattr(sampling, "BLOCK_BYTES", 8 * N * 5)
+    monkeypatch.setattr(unit_draws, "BLOCK_BYTES", 8 * N * 5)
     heavy = draws(run, FLOORS, ("classwise_ece", "ece"), n_resamples=R)
     assert heavy["ece"].draws.size == R
     np.testing.assert_allclose(heavy["classwise_ece"].draws, full["classwise_ece"].draws[:10])
@@ -400,9 +400,9 @@ def test_any_run_is_within_its_range_and_holds_the_difference(seed, n, k):
 @pytest.mark.parametrize("dtype", [np.uint8, np.float64])
 def test_many_rows_are_drawn_as_few_are(monkeypatch, dtype):
     """Some at a time, into counts of one byte: still the draws of whole resamples."""
-    monkeypatch.setattr(sampling, "DRAWN_AT_A_TIME", 5_000)
+    monkeypatch.setattr(unit_draws, "DRAWN_AT_A_TIME", 5_000)
     n = SORTED_BY_DIGITS + 3
-    blocks = sampling.resampled_counts(n, 20, 4, dtype=dtype)
-    rng = np.random.default_rng([4, sampling.STREAM])
+    blocks = unit_draws.resampled_counts(n, 20, 4, dtype=dtype)
+    rng = np.random.default_rng([4, unit_draws.STREAM])
     whole = list(row_draws(n, INDEPENDENT, 20, rng))
     np.testing.assert_array_equal(np.concatenate([block.copy() for block in blocks]), whole)

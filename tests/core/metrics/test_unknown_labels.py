@@ -104,7 +104,7 @@ def test_calibrators_are_fitted_on_labelled_rows_alone():
     for k in range(L):
         own = alone(k, whole)
         logits = posthoc.logits_of(own)
-        groups, weights = own.extents
+        groups, weights = own.sampling
         expected = Temperature().fit(logits, own.labels, weights, groups).temperature_
         assert fitted.members_[k].temperature_ == pytest.approx(expected, rel=1e-6)
     after = posthoc.calibrated(fitted, whole)

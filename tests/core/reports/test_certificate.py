@@ -60,7 +60,7 @@ def test_a_report_as_written_is_opened_as_it_was_made(report, data):
     assert opened.sections == SECTIONS
     assert opened.edition is Edition.TECHNICAL
     assert opened.config == QUICK
-    assert opened.runs[0].beside(made()) == []
+    assert opened.runs[0].differences(made()) == []
     assert certificate.differences(opened.content, report) == []
 
 
@@ -108,7 +108,7 @@ def test_a_forged_number_agrees_with_its_certificate_but_not_with_the_rows(repor
 
 
 def test_other_rows_are_told_by_their_digest(report, data):
-    lines = certificate.stated(data).runs[0].beside(made(seed=4))
+    lines = certificate.stated(data).runs[0].differences(made(seed=4))
     assert [line.split(" differs")[0] for line in lines] == ["a: the file", "a: the rows of test"]
 
 
@@ -124,12 +124,12 @@ def test_a_certificate_of_an_earlier_version_is_held_against_the_rows(report):
 
     run = made()
     same = earlier(run.splits["test"].first_digest)
-    assert same.runs[0].beside(run) == []
+    assert same.runs[0].differences(run) == []
     assert certificate.differences(same.content, report) == []
-    (line,) = earlier("0" * 32).runs[0].beside(run)
+    (line,) = earlier("0" * 32).runs[0].differences(run)
     assert line.startswith("a: the rows of test differs, digest 000000000000 in the report")
     newer = earlier("2-" + "0" * 32)
-    assert newer.runs[0].beside(run)
+    assert newer.runs[0].differences(run)
     assert "rows_digest" in certificate.differences(newer.content, report)[1]
 
 
@@ -265,7 +265,7 @@ def test_a_report_with_votes_agrees_with_its_files_and_no_others(tmp_path, capsy
 
 def test_rows_are_told_apart_though_the_file_says_the_same(data):
     other = replace(made(seed=4), file_digest=made().file_digest)
-    lines = certificate.stated(data).runs[0].beside(other)
+    lines = certificate.stated(data).runs[0].differences(other)
     assert [line.split(" differs")[0] for line in lines] == ["a: the rows of test"]
 
 

@@ -20,7 +20,7 @@ from core.reports.document import Edition
 from core.reports.study_json import human_fits_json, human_json
 from core.screens.xray.words import BANNER, EVERYDAY, MINED
 from core.studies.human import human_study
-from core.studies.report import ReportedRun, beside, report_numbers
+from core.studies.report import ReportedRun, default_comparison, report_numbers
 
 N = 300
 
@@ -234,10 +234,10 @@ def test_other_inputs_are_those_that_the_page_shows_at_first():
         sizes=dict.fromkeys(names, N),
         outside=outside,
     )
-    assert list(beside(run)) == ["corrupted-contrast-5", "svhn"]
+    assert list(default_comparison(run)) == ["corrupted-contrast-5", "svhn"]
     run = replace(run, splits=dict.fromkeys((*names, noise, fog), rows))
-    assert list(beside(run)) == [fog, "svhn"]
-    assert list(beside(replace(run, split=fog))) == [noise, "svhn"]
+    assert list(default_comparison(run)) == [fog, "svhn"]
+    assert list(default_comparison(replace(run, split=fog))) == [noise, "svhn"]
 
 
 def test_many_runs_are_compared_and_what_is_said_of_each_is_left_to_choose():

@@ -702,8 +702,8 @@ def test_a_film_in_many_that_is_missed_is_never_none(stretched):
 
 
 def test_weights_move_the_films_of_a_step_and_not_its_sentence(stretched):
-    extents = SamplingDesign(weights=np.where(stretched.y, 3.0, 1.0))
-    (step,) = use_views.threshold_steps(source(), replace(stretched, extents=extents), [0.2])
+    sampling = SamplingDesign(weights=np.where(stretched.y, 3.0, 1.0))
+    (step,) = use_views.threshold_steps(source(), replace(stretched, sampling=sampling), [0.2])
     (plain,) = use_views.threshold_steps(source(), stretched, [0.2])
     share = 3 * stretched.y.sum() / (3 * stretched.y.sum() + (~stretched.y).sum())
     assert step.text == plain.text
@@ -875,8 +875,8 @@ def test_hosmer_lemeshow_gives_no_p_for_rows_that_belong_together():
     p, y = np.linspace(0.05, 0.95, 40), np.arange(40) % 3 == 0
     test = clinical.hosmer_lemeshow(p, y)
     assert "p " in use_views.hosmer_words(test, SamplingDesign(None))
-    for extents in (SamplingDesign(np.arange(40) // 4), SamplingDesign(None, np.full(40, 2.0))):
-        said = use_views.hosmer_words(test, extents)
+    for sampling in (SamplingDesign(np.arange(40) // 4), SamplingDesign(None, np.full(40, 2.0))):
+        said = use_views.hosmer_words(test, sampling)
         assert "no p-value is shown" in said
         assert "chi-square" not in said
 

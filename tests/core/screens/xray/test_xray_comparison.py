@@ -8,7 +8,7 @@ from core.reports.tables import csv_text
 from core.screens.kit.marks import marks
 from core.screens.xray import film as views
 from core.screens.xray.film import FilmScores, FindingSummary, SaliencyFocus
-from core.screens.xray.saliency import ALONE, BESIDE, FILMS, FINDINGS, OWN, beside
+from core.screens.xray.saliency import ALONE, BESIDE, FILMS, FINDINGS, OWN, comparable_words
 from core.screens.xray.words import PLAIN, TECHNICAL
 from tests.core.screens.xray.test_xray_film import NAMES, NOTE, known, reference
 
@@ -258,6 +258,6 @@ def test_the_files_have_names_thresholds_and_what_they_are_not_for():
 
 
 def test_strength_is_not_to_be_compared_between_models():
-    assert beside([FINDINGS]) == beside([]) == ""
-    assert beside([FINDINGS, FILMS]) == BESIDE
-    assert beside([OWN, OWN, OWN]) == beside([OWN]) == ALONE
+    assert comparable_words([FINDINGS]) == comparable_words([]) == ""
+    assert comparable_words([FINDINGS, FILMS]) == BESIDE
+    assert comparable_words([OWN, OWN, OWN]) == comparable_words([OWN]) == ALONE
