@@ -272,15 +272,23 @@ def _seconds(parts: "TrainingSetup", n: int) -> float:
 
 
 def _evaluated(parts: "TrainingSetup", n: int) -> float:
-    """Return how many images or texts a second are evaluated, n at once."""
+    """Return how many images or texts a second are evaluated, as many at once as in training.
+
+    It begins with n, and takes more while a pass is short.
+    """
+    while (spent := _pass_seconds(parts, n)) < SHORT_S and n < parts.at_once:
+        n = min(2 * n, parts.at_once)
+    return n / min(spent, *(_pass_seconds(parts, n) for _ in range(2)))
+
+
+def _pass_seconds(parts: "TrainingSetup", n: int) -> float:
+    """Return the seconds of an evaluation of n images or texts."""
     import torch
 
     from core.training.loop import now
     from core.training.parts import predict
 
-    rows, spent = torch.arange(n) % len(parts.data.val), []
-    for _ in range(3):
-        began = now(parts)
-        predict(parts, parts.data.val, rows)
-        spent.append(now(parts) - began)
-    return n / min(spent)
+    rows = torch.arange(n) % len(parts.data.val)
+    began = now(parts)
+    predict(parts, parts.data.val, rows)
+    return now(parts) - began

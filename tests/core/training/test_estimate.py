@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -116,8 +117,38 @@ def test_a_large_network_is_begun_with_two_images(monkeypatch):
         return 60.0
 
     monkeypatch.setattr(estimate, "_seconds", slow)
-    measure(config(device="cpu", batch_size=64))
+    found = measure(config(device="cpu", batch_size=64))
     assert set(sizes) == {2}
+    assert found.trained == 2 / 60
+
+
+@pytest.mark.parametrize(
+    ("a_row_s", "n_last"),
+    [(0.001, 256), (0.01, 64), (1.0, 32)],  # 256 is the most; 64 are first to take over 0.5 s
+)
+def test_as_many_rows_are_evaluated_at_once_as_in_training_unless_it_takes_long(
+    monkeypatch, a_row_s, n_last
+):
+    def spent_s(parts, n):  # a call costs 0.1 s, however many rows it takes
+        return 0.1 + n * a_row_s
+
+    monkeypatch.setattr(estimate, "_pass_seconds", spent_s)
+    parts = SimpleNamespace(at_once=256)
+    assert estimate._evaluated(parts, 32) == n_last / (0.1 + n_last * a_row_s)
+
+
+def test_a_pass_takes_what_the_clock_says_and_shows_rows_again(monkeypatch):
+    clock, asked = [10.0], []
+
+    def predict(parts, split, rows):
+        asked.extend(rows.tolist())
+        clock[0] += 4.0
+
+    monkeypatch.setattr("core.training.loop.now", lambda parts: clock[0])
+    monkeypatch.setattr("core.training.parts.predict", predict)
+    parts = SimpleNamespace(data=SimpleNamespace(val=range(3)))
+    assert estimate._pass_seconds(parts, 5) == 4.0
+    assert asked == [0, 1, 2, 0, 1]
 
 
 def test_pages_may_import_it_without_torch():
