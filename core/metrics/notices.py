@@ -16,7 +16,9 @@ from core.metrics.units import RowUnits
 from core.predictions import COPIES, Predictions, ScoreKind, Task, Weights, group_nouns
 
 FEW_GROUPS = 30  # fewer groups make rough intervals
-CONCENTRATED = 1.0 / FEW_GROUPS  # of a sum: rows that rule more of it tell as little as few groups
+# Of a sum: rows that rule more of it tell as little as few groups. So many equal ones, which stand
+# exactly there, are not few, however their sums are rounded.
+CONCENTRATED = (1.0 + 1e-9) / FEW_GROUPS
 NAMES_SHOWN = 5
 ROUNDING = 1e-12  # of a share
 MANY_ROWS = 20  # that no model of use gets right without a single slip

@@ -310,6 +310,17 @@ def test_groups_that_few_of_them_rule_are_said():
     assert "301 groups count like 4 of equal size" in codes["ruled"]["FEW_GROUPS"]
 
 
+@pytest.mark.parametrize("seed", [0, 1, 7])
+def test_thirty_groups_of_equal_weight_are_not_few_however_it_is_rounded(seed):
+    sizes = np.r_[np.random.default_rng(seed).integers(1, 20, 30), np.full(5, 10)]
+    groups = np.repeat(np.arange(35), sizes)
+    p, y = sample(groups.size)
+    weights = Weights.of("w", np.where(groups < 30, 1.0 / sizes[groups], 0.0))
+    file = binary(p, y, groups=Groups("patient", groups), weights=weights)
+    found = audit(file, AuditConfig(n_resamples=50))
+    assert "FEW_GROUPS" not in {note.code for note in found.notices}
+
+
 def test_worth_by_hand():
     # two groups of two rows, all right and all wrong: no row tells more than its group
     ranked = SortedOutcomes.of(
