@@ -20,6 +20,7 @@ from core.metrics.human import disagreement_groups
 from core.metrics.intervals import wilson
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.top_label import ece
+from core.metrics.units import resampled_counts
 from core.metrics.votes import (
     CONCENTRATIONS,
     alike_rows,
@@ -213,6 +214,21 @@ def test_groups_widen_intervals_and_floors():
         widths = [s[name].high - s[name].low for s in (rows, grouped)]
         assert widths[1] > 1.7 * widths[0]
     assert grouped["ece_votes"].floor > 1.7 * rows["ece_votes"].floor
+
+
+def test_many_rows_draw_fewer_resamples(monkeypatch):
+    drawn = []
+
+    def counted(n, rounds, *more):
+        drawn.append(rounds)
+        return resampled_counts(n, rounds, *more)
+
+    monkeypatch.setattr(human, "resampled_counts", counted)
+    monkeypatch.setattr(human, "HEAVY_ROWS", 50)
+    monkeypatch.setattr(human, "N_RESAMPLES_HEAVY", 20)
+    human.human_audit(random_run(49), FEW)
+    human.human_audit(random_run(50), FEW)
+    assert drawn == [100, 20]
 
 
 def test_a_class_that_people_chose_and_the_model_ruled_out():

@@ -24,7 +24,7 @@ from core.ood.separation import (
     counts_at,
     threshold_at,
 )
-from core.predictions import Predictions, ScoreKind, Task
+from core.predictions import Predictions, SamplingDesign, ScoreKind, Task
 from tests.reference import slow_ood
 
 HERE = Path(__file__).parent
@@ -490,3 +490,10 @@ def test_thresholds_of_many_shares_are_those_of_each(inside, outside):
         assert counts == counts_at(found, threshold_at(found, share))
         assert counts.threshold == level
         assert counts.flagged_out == sum(v > level for v in outside)
+
+
+def test_resamples_of_uneven_groups_weigh_as_much_as_the_set():
+    groups = np.repeat(np.arange(4), [1, 2, 4, 8])
+    side = separation.Members(np.arange(15), SamplingDesign(groups, np.full(15, 0.5)))
+    drawn = side.draws(side.by_group(np.arange(15)), 20, np.random.default_rng(0))
+    np.testing.assert_allclose(drawn.sum(axis=1), 7.5, rtol=1e-12)
