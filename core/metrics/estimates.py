@@ -338,7 +338,7 @@ def grouped_half_width(values: Float, sampling: SamplingDesign, level: float) ->
     mean = np.average(counted, weights=weights)
     variance = float(np.average((counted - mean) ** 2, weights=weights))
     spread = (variance * own.design_effect(values) / weights.sum()) ** 0.5
-    return student(level, own.df) * float(spread)
+    return student(level, own.group_df) * float(spread)
 
 
 def risk(ranked: SortedOutcomes, *, level: float, n_resamples: int, seed: int) -> Score:
@@ -552,7 +552,7 @@ def _skill(prepared: PreparedTarget, level: float) -> Score:
         return Score("brier_skill", value, None, None, level, n, settings, reason)
     variance = float((each**2).sum())
     if not ranked.independent:
-        variance = ranked.units().sum_variance(weights * each)
+        variance = ranked.units.sum_variance(weights * each)
     half = student(level, rarer - 1) * variance**0.5 / ranked.total
     settings["interval"] = "delta method, Student's t of the rarer outcome"
     return Score("brier_skill", value, value - half, min(1.0, value + half), level, n, settings)

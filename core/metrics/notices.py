@@ -274,7 +274,7 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
 
 def summary_of(column: str, ranked: SortedOutcomes) -> GroupSummary:
     """Return what the groups of sorted rows make of them."""
-    sizes, weights = np.bincount(ranked.units().of_row), ranked.row_weights
+    sizes, weights = np.bincount(ranked.units.of_row), ranked.row_weights
     effective_n = ranked.effective_n(ranked.confidence - ranked.correct)
     kish = float(weights.sum() ** 2 / (weights @ weights))  # as many rows of equal weight
     return GroupSummary(

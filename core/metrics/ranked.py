@@ -188,8 +188,9 @@ class SortedOutcomes:
         """How many rows each stands for, (N,)."""
         return np.ones(self.n) if self.weights is None else self.weights
 
+    @cached_property
     def units(self) -> RowUnits:
-        """Return what is drawn as one: the group of each row, or the row itself."""
+        """What is drawn as one: the group of each row, or the row itself."""
         return RowUnits.of(self.n, self.sampling)
 
     def effective_n(self, values: Float | Bool, rows: slice = slice(None)) -> float:

@@ -45,7 +45,7 @@ def auroc_error(ranked: SortedOutcomes) -> float:
     tie = np.repeat(np.arange(len(ranked.cuts) - 1), np.diff(ranked.cuts))
     own = np.where(ranked.correct, beaten[tie] / n_positive, beating[tie] / n_negative)
     centre = np.where(ranked.correct, area / n_positive, area / n_negative)
-    return float(np.sqrt(ranked.units().sum_variance(ranked.row_weights * (own - centre))))
+    return float(np.sqrt(ranked.units.sum_variance(ranked.row_weights * (own - centre))))
 
 
 def _mean_variance(values: Float, weights: Float) -> float:

@@ -34,7 +34,7 @@ HEAVY_DRAWS: Final = 200_000_000  # rows times resamples from which only a few a
 CENTRED: Final = 10  # groups in a bin from which its own gap is taken off before signs are drawn
 HALF: Final = 0.5  # of a variance: centring is not undone beyond it
 FEW_SURPRISES: Final = 100.0  # that the claims expect of independent rows: below, they are redrawn
-UNEVEN: Final = 2.0  # times as many groups as would vary as much if they were equal
+LOPSIDED: Final = 2.0  # times as many groups as would vary as much if they were equal
 LEAST: Final = 1e-300  # rows of an empty bin, to divide by
 NO_VARIANCE: Final = 1e-24  # what rounding leaves between equal resamples
 NEARLY: Final = 3.0  # standard deviations by which a sum of counts stays below the rows on average
@@ -322,7 +322,7 @@ class GroupCells:
     @classmethod
     def of(cls, ranked: SortedOutcomes, cuts: Int) -> Self:
         """Sum the rows between ascending ranks by group."""
-        n_cells, groups = len(cuts) - 1, ranked.units().of_row
+        n_cells, groups = len(cuts) - 1, ranked.units.of_row
         n_groups, inside = int(groups.max()) + 1, slice(int(cuts[0]), int(cuts[-1]))
         index = np.repeat(np.arange(n_cells), np.diff(cuts))
         pairs, place = np.unique(index * n_groups + groups[inside], return_inverse=True)
@@ -411,8 +411,8 @@ def _lopsided(ranked: SortedOutcomes) -> bool:
     effective_n = ranked.effective_n(ranked.confidence - ranked.correct)
     if _against(ranked) * effective_n / ranked.total < FEW_SURPRISES:
         return True
-    units = ranked.units()
-    return units.concentration * units.count > UNEVEN
+    units = ranked.units
+    return units.concentration * units.count > LOPSIDED
 
 
 def _against(ranked: SortedOutcomes) -> float:
@@ -443,7 +443,7 @@ def outcomes_alike(
     """
     from core.compiled.resamples import add_alike
 
-    place, theta = ranked.units().of_row, _concentrations(ranked, n_resamples, rng)
+    place, theta = ranked.units.of_row, _concentrations(ranked, n_resamples, rng)
     order, sizes = np.argsort(place, kind="stable"), np.bincount(place)
     first = np.repeat(np.cumsum(sizes) - sizes, sizes)
     cell = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
@@ -462,7 +462,7 @@ def _concentrations(ranked: SortedOutcomes, n_resamples: int, rng: np.random.Gen
     The ratio of mean squares is F times 1 + m rho / (1 - rho). F has the degrees of freedom of
     Student's t, fewer where few surprises are, since they are all that tells.
     """
-    place, off = ranked.units().of_row, ranked.confidence - ranked.correct
+    place, off = ranked.units.of_row, ranked.confidence - ranked.correct
     expected = expected_surprises(ranked)
     if expected == 0.0 or not place.any():  # nothing to draw, or one group, which is as one row
         return np.zeros(n_resamples)

@@ -82,7 +82,7 @@ class RowUnits:
         return float(self.totals @ self.totals / self.totals.sum() ** 2)
 
     @property
-    def df(self) -> float:
+    def group_df(self) -> float:
         """Degrees of freedom of Student's t: (sum W_u)^2 / sum W_u^2 - 1, at least 1.
 
         As many as groups of equal weight would have that vary as much (Carter et al. 2017).
@@ -173,9 +173,9 @@ def units(n: int, sampling: SamplingDesign) -> Units:
 
 
 def degrees_of_freedom(sampling: SamplingDesign) -> float:
-    """Return `RowUnits.df` of rows with these groups and weights."""
+    """Return `RowUnits.group_df` of groups and weights; rows of weight 0 are left out."""
     groups = sampling.groups
-    return np.inf if groups is None else RowUnits.of(groups.size, sampling).df
+    return np.inf if groups is None else RowUnits.of(groups.size, sampling).group_df
 
 
 def intraclass_correlation(values: Float, groups: Int, weights: Float | None = None) -> float:

@@ -227,7 +227,7 @@ class _Claims:
         df = degrees_of_freedom(self.ranked.sampling)
         if math.isinf(df):
             return quantile(level)
-        if self.ranked.units().count < FEWEST_GROUPS:
+        if self.ranked.units.count < FEWEST_GROUPS:
             return float("inf")
         if not self.ruled:
             df = max(1.0, 1.0 / (1.0 / df + 1.0 / self.ranked.effective_rarer))
@@ -236,7 +236,7 @@ class _Claims:
     @cached_property
     def ruled(self) -> bool:
         """Whether groups vary in size like fewer than 100 equal ones."""
-        return self.ranked.units().concentration > UNEVEN
+        return self.ranked.units.concentration > UNEVEN
 
     def meat(self, share: Float, design: Float) -> Float:
         """Return the variance of the scores of rows with weights or groups, (d, d).
@@ -260,7 +260,7 @@ class _Claims:
             fitted = np.repeat(share, np.diff(ranked.cuts))
             squares = ranked.row_weights**2 * variance_around(fitted, self.shares)
             return np.asarray((design.T * np.add.reduceat(squares, ranked.cuts[:-1])) @ design)
-        groups, weights = ranked.units().of_row, ranked.row_weights
+        groups, weights = ranked.units.of_row, ranked.row_weights
         claim = np.repeat(np.arange(self.p.size), np.diff(ranked.cuts))
         residual = ranked.correct - share[claim]
 
