@@ -97,12 +97,12 @@ class RowUnits:
         return drawn_units(self.count, rng)
 
     def sum_variance(self, values: Float) -> float:
-        """Return the variance of a sum of (M,) values of mean 0."""
-        return sum_variance(values, self.of_row)
+        """Return the variance of a sum of (N,) values of mean 0."""
+        return sum_variance(values[self.counted], self.of_row)
 
     def mean_variance(self, values: Float) -> float:
-        """Return the variance of the weighted mean of (M,) values."""
-        return self.sum_variance(deviations(values, self.weights))
+        """Return the variance of the weighted mean of (N,) values."""
+        return sum_variance(deviations(values[self.counted], self.weights), self.of_row)
 
     def mean_draws(self, values: Float, n_resamples: int, rng: np.random.Generator) -> Float:
         """Return the weighted mean of (N,) values in resamples, (R,)."""

@@ -32,7 +32,10 @@ BothWeights = tuple[Float | None, Float | None]
 
 @dataclass(frozen=True)
 class Members:
-    """The rows of a set: which belong together, and how many each stands for."""
+    """The rows of a set: which belong together, and how many each stands for.
+
+    Groups are numbered anew among the rows of weight above 0, which alone are here.
+    """
 
     place: Int  # (N,), where each row's score lies among the distinct ones of both sets
     sampling: (

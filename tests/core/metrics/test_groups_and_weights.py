@@ -31,6 +31,7 @@ from core.metrics.resampling import (
 )
 from core.metrics.suite import audit, prepare
 from core.metrics.units import (
+    RowUnits,
     degrees_of_freedom,
     design_effect,
     intraclass_correlation,
@@ -294,6 +295,15 @@ def test_redrawn_outcomes_keep_their_claims_and_are_alike_within_groups():
     assert np.cov(drawn[:, 0], drawn[:, 1])[0, 1] == pytest.approx(0.0, abs=0.005)
     hits = outcomes_alike(ranked, np.array([0, 2, 4]), 4_000, np.random.default_rng(0))
     assert hits.mean(axis=0) == pytest.approx([0.4, 1.2], abs=0.03)
+
+
+def test_rows_of_weight_0_add_nothing_to_a_variance():
+    values, groups = np.array([3.0, -1.0, 9.0, -2.0]), np.array([4, 4, 7, 8])
+    weights = np.array([1.0, 1.0, 0.0, 2.0])
+    some, counted = RowUnits.of(4, SamplingDesign(groups, weights)), weights > 0.0
+    own = RowUnits.of(3, SamplingDesign(groups[counted], weights[counted]))
+    assert some.sum_variance(values) == own.sum_variance(values[counted]) == 2 * (2.0**2 + 2.0**2)
+    assert some.mean_variance(values) == own.mean_variance(values[counted])
 
 
 def test_groups_that_few_of_them_rule_are_said():
