@@ -272,10 +272,7 @@ def _seconds(parts: "TrainingSetup", n: int) -> float:
 
 
 def _evaluated(parts: "TrainingSetup", n: int) -> float:
-    """Return how many images or texts a second are evaluated, as many at once as in training.
-
-    It begins with n, and takes more while a pass is short.
-    """
+    """Return how many rows a second are evaluated: n at once, and more while a pass is short."""
     while (spent := _pass_seconds(parts, n)) < SHORT_S and n < parts.at_once:
         n = min(2 * n, parts.at_once)
     return n / min(spent, *(_pass_seconds(parts, n) for _ in range(2)))
