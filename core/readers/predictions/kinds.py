@@ -395,7 +395,8 @@ NAMES: Mapping[Units, str] = {
     Units.LOG10: "base-10 logarithms of probabilities",
     Units.SOFTMAX_TWICE: "softmax of probabilities",
 }
-DONE = {  # what a notice says, where numbers were changed
+# What a notice says, where numbers were changed
+DONE: Mapping[Units, str] = {
     Units.PERCENT: "percent: divided by 100",
     Units.BYTE: "from 0 to 255: divided by 255",
     Units.SUM: "shares of the same sum in every row: divided by it",

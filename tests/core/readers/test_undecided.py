@@ -551,6 +551,23 @@ def test_logarithms_of_other_bases_are_converted_and_it_is_said(base):
     assert nll(found) == pytest.approx(-np.log(P[np.arange(N), Y]).mean(), abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("units", "scores", "said"),
+    [
+        (Units.PERCENT, 100 * P, "percent: divided by 100"),
+        (Units.BYTE, np.rint(255 * P), "from 0 to 255: divided by 255"),
+        (Units.SUM, 3 * P, "shares of the same sum in every row: divided by it"),
+        (Units.LN, np.log(P), "natural logarithms of probabilities"),
+        (Units.LOG2, np.log2(P), "base-2 logarithms of probabilities"),
+        (Units.LOG10, np.log10(P), "base-10 logarithms of probabilities"),
+        (Units.SOFTMAX_TWICE, softmax(P), "a softmax of a softmax: the second one was undone"),
+    ],
+)
+def test_a_notice_says_what_was_done_with_the_units(units, scores, said):
+    found = read(made.npz(s=scores, labels=Y), ReadOptions(units=units), name="x.npz")
+    assert [n.text for n in found.notices if n.code == "UNITS"] == [f"scores of s are {said}"]
+
+
 def test_natural_logarithms_are_logits():
     found = read(made.npz(log_probs=np.log(P), labels=Y), name="x.npz")
     assert "UNITS" not in {n.code for n in found.notices}
