@@ -275,7 +275,7 @@ MAX_GROUPS: Final = 16
 MAX_NAMES: Final = 20_000  # of tensors, in all groups together
 MAX_LETTERS: Final = 2_000_000  # of these names
 MAX_HINTS: Final = 200
-MAX_HINT: Final = 200
+MAX_HINT_CHARACTERS: Final = 200
 SHARED: Final = 2  # times the file's size that all groups may take: tensors may share storages
 SLACK: Final = 2**20
 HEAD: Final = 16  # bytes that tell what other programs write
@@ -528,7 +528,7 @@ def _plain(key: str, node: object, depth: int) -> Iterator[tuple[str, Hint]]:
     if not isinstance(node, dict) or depth > MAX_STATE_DEPTH:
         return
     for name, value in node.items():
-        if not isinstance(name, str) or len(name) > MAX_HINT or name in BESIDE:
+        if not isinstance(name, str) or len(name) > MAX_HINT_CHARACTERS or name in BESIDE:
             continue
         path = f"{key}.{name}" if key else name
         if _is_hint(value):
@@ -539,7 +539,7 @@ def _plain(key: str, node: object, depth: int) -> Iterator[tuple[str, Hint]]:
 
 def _is_hint(value: object) -> bool:
     if isinstance(value, str):
-        return len(value) <= MAX_HINT and value.isprintable()
+        return len(value) <= MAX_HINT_CHARACTERS and value.isprintable()
     if isinstance(value, float):
         return math.isfinite(value)
     return isinstance(value, bool) or (isinstance(value, int) and abs(value) < 2**63)

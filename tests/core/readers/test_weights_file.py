@@ -145,6 +145,12 @@ def test_states_are_found_at_any_depth_and_optimizers_are_none(torch: ModuleType
     assert found.hints == {"sum": "x", "state.epoch": 3}
 
 
+def test_only_short_texts_are_hints(torch: ModuleType) -> None:
+    long = "x" * 201
+    kept = {"net": state(torch), "arch": "y" * 200, "log": long, long: 3}
+    assert read(saved(torch, kept)).hints == {"arch": "y" * 200}
+
+
 def test_names_that_python_2_and_old_torch_wrote_are_known(torch: ModuleType) -> None:
     """A state dict as torch 0.3 under Python 2 pickled it: items as one list, CUDA storages."""
     storage = made_storage = np.arange(6, dtype="<f4").tobytes()
