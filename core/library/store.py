@@ -568,7 +568,7 @@ def _bytes(run: Path) -> int:
     return n_bytes
 
 
-# From what a reader found to a run.
+# A file that was read becomes a run.
 def keep_result(
     library: Library,
     name: str,
@@ -584,8 +584,9 @@ def keep_result(
     `result`: splits, notices, digest and recipe; `audited`: the audit of the chosen split, when it
     is at hand; computed otherwise, if it has labels; `run_id`: as of `Library.keep`.
     """
+    # Late: a library opens without the metrics, which take a while to import.
     from core.configs import AuditConfig
-    from core.metrics.suite import audit  # not before there is something to be kept
+    from core.metrics.suite import audit
 
     split = result.chosen_split
     summary = {}
