@@ -217,7 +217,7 @@ def _bins(bins: BinTable) -> list[Json]:
     out = []
     for i, count in enumerate(bins.count.tolist()):
         row = {name: getattr(bins, name)[i] for name in names}
-        out.append(_explained(row, names, UNDEFINED if count else EMPTY_BIN, count=int(count)))
+        out.append(_explained(row, names, UNDEFINED if count else EMPTY_BIN, count=count))
     return out
 
 
