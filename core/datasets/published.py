@@ -35,7 +35,8 @@ from core.datasets.splits import held_out
 from core.datasets.stream import StreamedSplit
 from core.errors import Notice, Refused, about
 from core.library import home
-from core.readers.formats import numpy_file
+from core.readers.formats.numpy_file import load as load_pickle
+from core.readers.formats.numpy_file import resolve
 
 CifarClass = Any  # of torchvision, which has no types
 FORMS: Final = ", its binary form, Parquet files, or pictures in train/CLASS and test/CLASS"
@@ -213,12 +214,12 @@ def _pickles(kind: CifarClass, folder: Path) -> Plain:
         with about(file):
             if (folder / file).stat().st_size > MOST_BYTES:
                 raise _unlike(file, f"has more than {MOST_BYTES // 2**20} MiB")
-            held, _ = numpy_file.load(memoryview((folder / file).read_bytes()))
+            held, _ = load_pickle(memoryview((folder / file).read_bytes()))
             if isinstance(held, dict):  # saved anew by Python 3 its keys may be bytes
                 held = {_text(key): value for key, value in held.items()}
             if not isinstance(held, dict) or not held.keys() >= {*keys}:
                 raise _unlike(file, f"holds no {' and '.join(keys)}")
-            return [numpy_file.resolve(held[key]) for key in keys]
+            return [resolve(held[key]) for key in keys]
 
     key = kind.meta["key"].replace("label_names", "labels")
     pixels, labels = [], list[int]()
