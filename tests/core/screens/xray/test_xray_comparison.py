@@ -203,6 +203,16 @@ def test_the_table_of_findings_has_a_column_a_model_and_every_finding_once():
     assert finding_rows(found, PLAIN)[1].name == "Fluid around the lung (Effusion)"
 
 
+def test_of_a_withheld_model_neither_its_own_findings_nor_its_threshold_are_shown():
+    first = FindingSummary(name=NAME, scored=FilmScores("E", ("Mass",), (0.9,)), known=known())
+    strange = opinion("D", 0.74, mark=D, strange="D saw none.", known=known())
+    found = (first, strange)
+    assert [row.name for row in finding_rows(found)] == ["Mass"]
+    row = views.model_table(found, NOTE).written()[1]
+    assert [cell.value for cell in row.cells] == ["–"] * 5
+    assert [cell.interval for cell in row.cells[:2]] == ["not shown: trained on other films", ""]
+
+
 @pytest.mark.parametrize(
     ("other", "last", "under"),
     [
