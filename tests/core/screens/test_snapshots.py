@@ -210,15 +210,14 @@ EPOCHS = {  # the history of which the last epoch is spoken of
     "missing_epochs": grid(np.ones((3, 1)), np.zeros((3, 1)), epoch=[1, 2, 9]),
     "missing_epoch": grid(np.ones((2, 1)), np.zeros((2, 1)), epoch=[1, 3]),
 }
-RULE = gamma_words.HistoryRule(AdaFocalRule(), "from the training settings")
+RULE = gamma_words.HistoryRule(AdaFocalRule(0.5), "from the training settings")
 BINS = {"lower": 0.0, "upper": 1.0, "count": 4.0, "confidence": 0.75, "accuracy": 0.5}
 TRAINED = {"train": 0.625, "train_top": 0.75, "train_own": 0.5}
 
 
-def dynamics(table, name="a run", **other):
-    return gamma.GammaDynamics(
-        name=name, origin="AdaFocal, λ = 1", grid=table, learned=RULE, **other
-    )
+def dynamics(table, name="a run", learned=RULE, **other):
+    origin = f"{learned.rule.label}, λ = {learned.rule.rate:g}"
+    return gamma.GammaDynamics(name=name, origin=origin, grid=table, learned=learned, **other)
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
@@ -256,6 +255,10 @@ def test_gamma(snapshot, edition):
         other = dynamics(grid([[1.5, -0.4]], [[0.2, 0.2]]), name="other")
         fewer = dynamics(grid([[1.0]], [[0.0]]), name="fewer")
         late = dynamics(grid([[1.0, 2.0]], np.zeros((1, 2)), epoch=[7]), name="late")
+        forgetful = grid([[np.exp(0.05), np.exp(-0.1)]], [[0.2, -0.4]], count=[[40, 30]])
+        rule = gamma_words.HistoryRule(CalFocalRule(0.25), "from the training settings")
+        view = gamma.gamma_view(dynamics(forgetful, learned=rule), 0, 0, words)
+        said["calfocal"] = {name: getattr(view, name) for name in ("eyebrow", "numbers", "update")}
         said["beside"] = [gamma.difference(one, two, 0) for two in (one, other, late)]
         said["other bins"] = gamma.bin_mismatch(one, fewer)
     assert written(**said) == snapshot
@@ -282,15 +285,22 @@ def test_bins_of_a_training(snapshot, own):
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_ood(snapshot, edition):
     plain = edition == "plain"
-    keys = ("auroc", "fpr95", "aupr_out", "aupr_in", "fpr95_in", "detection_error")
+    measured = {  # of HAND
+        "auroc": (0.949, 0.906, 0.985), "fpr95": (0.51, 0.05, 0.56),
+        "aupr_out": (0.951, 0.909, 0.984), "aupr_in": (0.967, 0.942, 0.988),
+        "fpr95_in": (0.1, 0.02, 0.18), "detection_error": (0.05, 0.01, 0.09),
+    }  # fmt: skip
     numbers = {
-        key: Score(metric=key, value=0.9, low=0.85, high=0.95, level=0.95, n=150) for key in keys
+        key: Score(metric=key, value=value, low=low, high=high, level=0.95, n=150)
+        for key, (value, low, high) in measured.items()
     }
     shown = ood.ShownCurve("SVHN", MARK, replace(HAND.judged, numbers=numbers))
     fog, intact = (
-        ShiftEffect(100, right, says, 0.1, 0.6, low=0.502, high=0.691)
-        for right, says in ((0.60, 0.82), (0.68, 0.724))
-    )
+        ShiftEffect(100, right, says, ece, auroc, low=low, high=high)
+        for right, says, ece, auroc, low, high in (
+            (0.60, 0.82, 0.23, 0.66, 0.502, 0.691), (0.68, 0.724, 0.06, 0.5, 0.583, 0.763),
+        )
+    )  # fmt: skip
 
     def view(name, curve=shown, **other):
         drawn = (NAMED, ood_words.set_name(name), curve, [curve], 0.05, "scores as read")
@@ -314,8 +324,16 @@ def test_ood(snapshot, edition):
         sure = ConfidentRows(
             np.array([4, 1]), np.array([0.1, 0.2]), np.array([0.99, np.nan]), ("cat", "")
         )
-        said["maps"] = ood_tables.shift_view(NAMED, "corrupted", shifts(), "entropy")
-        said["most confident"] = ood_tables.certain_table(sure, (), "entropy")
+        harm = {
+            out: replace(
+                effect, confidence=says, ece=says - effect.accuracy + 0.02, auroc=0.97 - says / 2
+            )
+            for (out, effect), says in zip(shifts().items(), (0.9, 0.82, 0.88, 0.76), strict=True)
+        }
+        said["maps"] = ood_tables.shift_view(NAMED, "corrupted", harm, "entropy")
+        said["most confident"] = [
+            ood_tables.certain_table(sure, names, "entropy") for names in ((), tuple("abcde"))
+        ]
     assert written(**said) == snapshot
 
 
@@ -359,7 +377,9 @@ def test_train(snapshot, edition):
     if edition == "technical":
         gpu = Device(slot="cuda:0", name="H100", free=60 * 2**30, total=80 * 2**30)
         cpu = Device(slot="cpu", name="CPU")
-        said["devices"] = [training.device_words(gpu), training.device_words(cpu, "“x”")]
+        unnamed = Device(slot="cuda:1", name="cuda:1", free=300 * 2**20, total=80 * 2**30)
+        devices = ((gpu, ""), (unnamed, ""), (cpu, "“x”"))
+        said["devices"] = [training.device_words(*of_device) for of_device in devices]
     assert written(**said) == snapshot
 
 
@@ -395,18 +415,15 @@ FITS = {
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_evaluate(snapshot, edition):
     words = {"technical": evaluation.TECHNICAL, "plain": evaluation.PLAIN}[edition]
-    parts = (("test", "test", (1000, 950)), ("corrupted-fog-3", "shifted", (100, 62, 0.8)))
-    parts += (("corrupted-snow-3", "shifted", (100, 58)),)
-    ends = ((0.935, 0.962), (0.52, 0.71), (0.48, 0.67))
     test, fog, snow = (
-        replace(
-            part,
-            score=replace(part.score, low=low, high=high),
-            ece=replace(part.ece, low=low, high=high),
+        evaluation.line(name, role, predictions(*n))
+        for name, role, n in (
+            ("test", "test", (1000, 950)), ("corrupted-fog-3", "shifted", (100, 62, 0.8)),
+            ("corrupted-snow-3", "shifted", (100, 58)),
         )
-        for (name, role, n), (low, high) in zip(parts, ends, strict=True)
-        for part in [evaluation.line(name, role, predictions(*n))]
-    )
+    )  # fmt: skip
+    accuracy = replace(test.score, low=0.935, high=0.962)
+    test = replace(test, score=accuracy, ece=replace(test.ece, low=0.036, high=0.064))
     judged = evaluation.judged(CONFIG, (test, fog, snow), words)
     job = Job("a1", "evaluate", "mine", "g", "d" * 8, created=0.0, state=JobState.RUNNING)
     fit = codec.read(Match, FITS)
@@ -433,6 +450,7 @@ def test_evaluate(snapshot, edition):
             name="a.pt", digest="d" * 32, format="torch", groups=(ema, lone), hints=hints
         )
         said["misfit"] = {**evaluation.lists(misfit), "shown": evaluation.shown(misfit.missing)}
+        said["all shown"] = evaluation.shown(misfit.missing[:10])
         said["groups"] = [
             text
             for group in (ema, lone)
@@ -539,7 +557,8 @@ def test_published(snapshot, edition):
         of_texts = paper_lines.RunFacts.of(few, "20newsgroups", 3000)
         said["texts"] = of_texts.differences("20newsgroups", "gp_cnn")
         tables = (("komisarenko2024", "1"), ("adafocal2022", "3"), ("adafocal2022", "5"))
-        said["fitted"] = [fitted_as(published(paper=p, table=t)) for p, t in tables]
+        tables += (("adafocal2022", "2"),)  # as trained alone
+        said["fitted"] = [fitted_as(published(paper=p, table=t)) or "–" for p, t in tables]
     assert written(**said) == snapshot
 
 
