@@ -124,7 +124,7 @@ class FindingSummary:
 
     def of(self, name: str) -> "FindingSummary":
         """Return what the model says of another finding."""
-        return replace(self, name=name, focus=None)
+        return replace(self, name=name)
 
     @property
     def model(self) -> str:
@@ -364,7 +364,9 @@ def threshold_words(summary: FindingSummary) -> str:
 
 
 def finding_index(findings: Sequence[str], name: str) -> int | None:
-    """Return the number of a finding among others, spelled alike; None where it is not there."""
+    """Return the number of a finding among others, as it is or spelled alike; None of none."""
+    if name in findings:
+        return findings.index(name)
     names = [spelled(other) for other in findings]
     return names.index(spelled(name)) if spelled(name) in names else None
 
@@ -499,12 +501,14 @@ def findings_table(
     threshold a model. The finding spoken of is shaded; every row of a file has a `note` of what it
     may not be used for.
     """
-    names: dict[str, str] = {}  # as the first model that has a finding spells it
+    names: list[str] = []  # as the first model that has a finding spells it
     for summary in summaries:
-        for k in () if summary.withheld else summary.scored.order:
-            names.setdefault(spelled(summary.scored.findings[k]), summary.scored.findings[k])
+        seen = {spelled(name) for name in names}
+        ordered = () if summary.withheld else summary.scored.order
+        labels = [summary.scored.findings[k] for k in ordered]
+        names += [label for label in labels if spelled(label) not in seen]
     rows = []
-    for name in names.values():
+    for name in names:
         of_models = [summary.of(name) for summary in summaries]
         cells = _model_cells(of_models) if len(summaries) > 1 else _band_cells(of_models[0])
         cells |= {"finding": name, "note": note}

@@ -272,6 +272,17 @@ def test_findings_match_by_name_whatever_their_spelling():
     assert views.finding_index(FINDINGS, "Hernia") is None
 
 
+def test_two_labels_of_one_spelling_keep_their_own_scores():
+    labels = ("Mass", "mass", "Pleural_Thickening", "Pleural Thickening")
+    scored = FilmScores("Net", labels, (0.1, 0.8, 0.3, 0.6))
+    found = views.findings_table([FindingSummary(scored=scored, name="mass")], TECHNICAL, NOTE)
+    cells = [row.cells for row in found.rows]
+    assert [(cell["finding"], cell["score"].text) for cell in cells] == [
+        ("mass", "80"), ("Pleural Thickening", "60"), ("Pleural_Thickening", "30"), ("Mass", "10"),
+    ]  # fmt: skip
+    assert [row.shaded for row in found.rows] == [True, False, False, False]
+
+
 def test_a_saved_film_is_one_file_with_its_picture_inside():
     drawn = picture.png(picture.coloured(np.full((40, 40), 90, np.uint8)))
     of = film(0.74, known=known())
