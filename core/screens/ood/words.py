@@ -6,7 +6,14 @@ from core.datasets.shifts import CORRUPTIONS, OutsideSet, parse_name
 from core.datasets.texts.corpus import LEFT_OUT
 from core.metrics.records import Score
 from core.ood.separation import Counts
-from core.screens.kit.numbers import count, in_hundred, percent, points_span, singular
+from core.screens.kit.numbers import (
+    count,
+    in_hundred,
+    percent,
+    points_span,
+    singular,
+    whole_hundred,
+)
 from core.screens.kit.records import Phrase, Sentence
 from core.screens.kit.sentences import counted_as, groups_words
 from core.screens.kit.words import with_row_noun
@@ -245,8 +252,8 @@ def icon_arrays(name: SetName, counts: Counts) -> tuple[HundredRows, HundredRows
         "pictures" if name.shifted else with_row_noun("pictures")
     )  # only pictures are corrupted
     return (
-        HundredRows(f"{flagged} in 100 {name.things}", round(100 * (1.0 - counts.missed))),
+        HundredRows(f"{flagged} in 100 {name.things}", whole_hundred(1.0 - counts.missed)),
         HundredRows(
-            f"{false} in 100 ordinary {things}, by mistake", round(100 * counts.false_alarms)
+            f"{false} in 100 ordinary {things}, by mistake", whole_hundred(counts.false_alarms)
         ),
     )

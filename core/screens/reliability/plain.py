@@ -38,6 +38,7 @@ from core.screens.kit.numbers import (
     known,
     points,
     singular,
+    whole_hundred,
 )
 from core.screens.kit.records import Column, FigureCard, Sentence, Swatch, Table, Tile, columns_of
 from core.screens.kit.sentences import (
@@ -438,7 +439,7 @@ def _icons(groups: tuple[Group, ...], target: TargetAudit) -> Icons | None:
     low, high = (count(round(of * share)) for share in shares[2:])
     were = "was" if singular(seen) else "were"
     about = promise.format(n=about_hundred(promised), of=count(of))
-    marks = [round(100.0 * share) for share in shares]
+    marks = [whole_hundred(share) for share in shares]
     return Icons(
         title=title,
         note=_weight(group, groups, target),

@@ -23,6 +23,7 @@ from core.screens.kit.numbers import (
     points,
     two,
     two_span,
+    whole_hundred,
 )
 from core.screens.kit.text import safe, short
 from core.screens.kit.theme import Theme, Tone, axis, faded, name_axis
@@ -509,7 +510,7 @@ class Band:
         times = in_hundred(self.share, self.ci_low, self.ci_high)
         if not known(self.share):
             return times, times, times
-        whole = str(round(100 * self.ci_low)), str(round(100 * self.ci_high))
+        whole = str(whole_hundred(self.ci_low)), str(whole_hundred(self.ci_high))
         if whole[0] == whole[1]:  # the interval is narrower than one film of 100
             whole = points(self.ci_low, self.ci_high), points(self.ci_high, self.ci_low)
         return times, *whole
@@ -530,7 +531,7 @@ class Band:
         """The films as icons; None where it holds too few."""
         if self.few:
             return None
-        low, share, high = (round(100 * x) for x in (self.ci_low, self.share, self.ci_high))
+        low, share, high = map(whole_hundred, (self.ci_low, self.share, self.ci_high))
         return IconArray(low, share, high)
 
 

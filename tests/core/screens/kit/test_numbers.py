@@ -47,6 +47,7 @@ T = "\u202f"
         (numbers.two_span(-1.254, 1.451), "−1.25 to 1.45"),
         (numbers.two_span(-1.254, 1.451, signed=True), "−1.25 to +1.45"),
         (numbers.in_hundred(0.961), "96"),
+        (numbers.in_hundred(161 / 280), "58"),  # 57.5 exactly
         (numbers.in_hundred(0.998), "almost 100"),
         (numbers.hundred_span(0.001, 0.008), "0 to 1"),
         (numbers.hundred_span(0.964, 0.998), "96 to 100"),
