@@ -32,6 +32,7 @@ from core.screens.gamma.figures import (
     some,
 )
 from core.screens.gamma.words import (
+    ALIKE,
     REPLAY,
     HistoryRule,
     Update,
@@ -46,6 +47,7 @@ from core.screens.gamma.words import (
     sentence,
     tiles,
     update,
+    with_answers,
 )
 from core.screens.kit.diagram import share_axis, small_columns, small_diagram
 from core.screens.kit.marks import ANSWERS, ClaimWords, RunMark
@@ -226,27 +228,45 @@ def _plain_table(grid: HistoryGrid, at: int) -> Table:
 
 def _map_alt(dynamics: GammaDynamics) -> str:
     grid = dynamics.grid
-    last, turns = grid.gamma[-1], int(grid.turned.sum())
+    turns, filled = int(grid.turned.sum()), with_answers(grid, -1)
+    last = grid.gamma[-1, filled]
     low, high = int(last.argmin()), int(last.argmax())
+    of_those = "" if filled.size == grid.n_bins else " in bins with answers"
+    values = f"runs from {amount(float(last[low]))} in bin {filled[low] + 1} to "
+    values += f"{amount(float(last[high]))} in bin {filled[high] + 1}"
+    if last[low] == last[high]:
+        values = f"is {amount(float(last[low]))}"
+    times = "once" if turns == 1 else f"{count(turns)} times"
     updates = grid.of_updates if grid.n_updates > 1 else grid.of_updates.removesuffix("s")
     return (
         f"Two heat maps of {count(grid.n_updates)} {updates} by {grid.n_bins} bins: gamma "
-        f"and the gap between confidence and accuracy. After the last update gamma runs from "
-        f"{amount(float(last[low]))} in bin {low + 1} to {amount(float(last[high]))} in bin "
-        f"{high + 1}. Gamma changed its sign {count(turns)} {'time' if turns == 1 else 'times'}."
+        f"and the gap between confidence and accuracy. After the last update gamma{of_those} "
+        f"{values}. Gamma changed its sign {times}."
     )
 
 
 def _plain_map_alt(dynamics: GammaDynamics) -> str:
     grid, was = dynamics.grid, "would be" if dynamics.replayed else "was"
-    low, high = int(grid.gamma[-1].argmin()), int(grid.gamma[-1].argmax())
     rounds = "1 round" if grid.n_updates == 1 else f"{count(grid.n_updates)} rounds"
     return (
         f"Two coloured maps of {rounds} by {grid.n_bins} groups: how hard training "
         f"{was} pushed, and how far what the model says is from how often it was right. "
-        f"In the last round group {high + 1} {was} pushed hardest to be "
-        f"less sure, group {low + 1} least."
+        f"In the last round {_pushed(grid, was)}."
     )
+
+
+def _pushed(grid: HistoryGrid, was: str) -> str:
+    """Say which of the groups with answers were pushed hardest in the last round, and where to."""
+    filled, were = with_answers(grid, -1), "would be" if was == "would be" else "were"
+    gamma = grid.gamma[-1, filled]
+    low, high = (f"group {filled[place] + 1}" for place in (gamma.argmin(), gamma.argmax()))
+    if gamma.max() - gamma.min() < ALIKE:
+        every = "all groups" if filled.size == grid.n_bins else "all groups with answers"
+        return f"{every} {were} treated alike"
+    if gamma.max() < 0:
+        return f"{low} {was} pushed hardest to be more sure, {high} least"
+    least = "hardest to be more sure" if gamma.min() < 0 else "least"
+    return f"{high} {was} pushed hardest to be less sure, {low} {least}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -500,7 +520,8 @@ def correspondence_card(
     if more.edges is not None:
         which = f"{which}, dashed below"
         off = np.abs(np.stack(more.edges) - np.stack([grid.lower, grid.upper]))
-        says += f" Half of the edges lie within {points(float(np.nanmedian(off)))} points."
+        middling = points(float(np.nanmedian(off)))
+        says += f" Half of the edges lie within {middling} points of those of validation."
         labels = ("own_lower", "training from"), ("own_upper", "training to")
         for (key, label), edge in zip(labels, more.edges, strict=True):
             table = _with(table, Column(key, label, "number"), edge[place.at])

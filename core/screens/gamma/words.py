@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
-from core.arrays import Bool, Float
+from core.arrays import Bool, Float, Int
 from core.defaults import LEVEL
 from core.histories import BinHistory
 from core.library import open_library
@@ -373,9 +373,11 @@ def gap_words(grid: HistoryGrid, at: int, bin_index: int) -> Phrase:
     n, gap = int(grid.count[at, bin_index]), float(grid.gap[at, bin_index])
     if n == 0:
         return Phrase("it holds no validation answers", "ink")
+    noun = "answer" if n == 1 else "answers"
+    if not points(gap).strip("0."):
+        return Phrase(f"the gap is 0.0 points ({count(n)} {noun})")
     bins = bins_of(grid, at, 1 - (1 - LEVEL) / np.count_nonzero(grid.count[at]))
     if bins.band_low[bin_index] <= bins.accuracy[bin_index] <= bins.band_high[bin_index]:
-        noun = "answer" if n == 1 else "answers"
         gap_and_n = f"{points(gap, signed=True)} points, {count(n)} {noun}"
         return Phrase(f"the gap ({gap_and_n}) could be chance", "quiet")
     more = "more" if gap > 0 else "less"
@@ -400,7 +402,8 @@ def sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sentence:
     if gamma[high] - gamma[low] < ALIKE:
         moved = _moved(grid, at, high, replayed=replayed)
         off = f"Confidence is off by {points(mean_gap(grid, at))} points on average."
-        return Sentence((Phrase(f"{head} gamma {moved} in every bin. {off}"),))
+        every = "every bin" if filled.size == grid.n_bins else "every bin with answers"
+        return Sentence((Phrase(f"{head} gamma {moved} in {every}. {off}"),))
     ends = _answers(grid, high), _answers(grid, low, "ones")
     if ends[0].split()[0] == ends[1].split()[0]:
         ends = (f"bin {high + 1}", f"bin {low + 1}")
@@ -430,6 +433,12 @@ def _answers(grid: HistoryGrid, bin_index: int, noun: str = "answers") -> str:
     return f"{'unsure' if 2 * bin_index < grid.n_bins - 1 else 'sure'} {noun}"
 
 
+def with_answers(grid: HistoryGrid, at: int) -> Int:
+    """Return the bins that hold validation answers after an epoch; all bins where none does."""
+    filled = np.flatnonzero(~grid.frozen[at])
+    return filled if filled.size else np.arange(grid.n_bins)
+
+
 def mean_gap(grid: HistoryGrid, at: int) -> float:
     """Return the mean absolute gap of the bins, weighted by their answers; NaN without any."""
     n = grid.count[at]
@@ -437,18 +446,24 @@ def mean_gap(grid: HistoryGrid, at: int) -> float:
 
 
 def tiles(grid: HistoryGrid, history_rule: HistoryRule, at: int) -> tuple[Tile, ...]:
-    """Return the number strip of one epoch."""
-    gamma = grid.gamma[at]
-    high, low = int(gamma.argmax()), int(gamma.argmin())
+    """Return the number strip of one epoch; the largest and smallest γ are of bins with answers."""
+    gamma, filled = grid.gamma[at], with_answers(grid, at)
+    high, low = int(filled[gamma[filled].argmax()]), int(filled[gamma[filled].argmin()])
+    of_those = "" if filled.size == grid.n_bins else ", of those with answers"
     n_frozen = int(grid.frozen[at].sum())
     gap, inverse = points(mean_gap(grid, at)), ", inverse focal loss" if gamma[low] < 0 else ""
-    place = f"of {grid.moment(0)} to {grid.moment(-1)}"
+    place = f"of {grid.moment(0)} to {grid.moment(-1)}" if grid.n_updates > 1 else "the only one"
     largest, smallest = brief(float(gamma[high])), brief(float(gamma[low]))
     return (
         Tile("Epoch", grid.moment(at), note=place, help=with_row_noun(HELP["epoch"])),
         _rate_tile(history_rule),
-        Tile("Largest γ", largest, note=f"bin {high + 1}", help=HELP["largest"]),
-        Tile("Smallest γ", smallest, note=f"bin {low + 1}{inverse}", help=HELP["smallest"]),
+        Tile("Largest γ", largest, note=f"bin {high + 1}{of_those}", help=HELP["largest"]),
+        Tile(
+            "Smallest γ",
+            smallest,
+            note=f"bin {low + 1}{of_those}{inverse}",
+            help=HELP["smallest"],
+        ),
         Tile("Mean absolute gap", gap, "points", note="over the bins", help=HELP["gap"]),
         Tile("Bins without answers", str(n_frozen), note=f"of {grid.n_bins}", help=HELP["frozen"]),
     )
@@ -495,7 +510,7 @@ def frozen_words(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
 
 def _rests(grid: HistoryGrid, rule: Rule | None, at: int) -> str:
     """Return what became of the gammas of empty bins: a switch or a bound can move them still."""
-    if isinstance(rule, CalFocalRule):
+    if isinstance(rule, CalFocalRule) and (grid.gamma[at, grid.frozen[at]] == START).all():
         return "γ is 1 there"
     stays = (grid.gamma == before_each(grid))[at, grid.frozen[at]].all()
     if stays and known_before(grid)[at]:
@@ -525,7 +540,9 @@ def plain_sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sen
     gamma = grid.gamma[at, filled]
     was, were = ("would be", "would be") if replayed else ("was", "were")
     if gamma.max() - gamma.min() < ALIKE:
-        return Sentence((Phrase(f"{head}answers of every certainty {were} treated alike."),))
+        occurring = "" if filled.size == grid.n_bins else " that occurred"
+        text = f"{head}answers of every certainty{occurring} {were} treated alike."
+        return Sentence((Phrase(text),))
     bin_index = int(filled[np.abs(gamma).argmax()] if gamma.max() < 0 else filled[gamma.argmax()])
     says = in_hundred(float(grid.confidence[at, bin_index]))
     right = in_hundred(float(grid.accuracy[at, bin_index]))
@@ -545,12 +562,14 @@ def plain_sentence(grid: HistoryGrid, at: int, *, replayed: bool = False) -> Sen
 
 
 def plain_tiles(grid: HistoryGrid, at: int) -> tuple[Tile, ...]:
-    """Return three numbers without terms."""
-    low = int((grid.gamma[at] < 0).sum())
+    """Return three numbers without terms; the groups are those with answers."""
+    filled = with_answers(grid, at)
+    low = int((grid.gamma[at, filled] < 0).sum())
+    of_groups = f"of {filled.size}{'' if filled.size == grid.n_bins else ' with answers'}"
     gap, groups = points(mean_gap(grid, at)), "Groups pushed to be more sure"
     last, one_round = f"of {grid.moment(-1)}", with_row_noun(HELP["round"])
     return (
         Tile("Round of training", grid.moment(at), note=last, help=one_round),
         Tile("Off on average", gap, "in 100", help=HELP["off"]),
-        Tile(groups, str(low), note=f"of {grid.n_bins}", help=HELP["groups"]),
+        Tile(groups, str(low), note=of_groups, help=HELP["groups"]),
     )
