@@ -117,7 +117,7 @@ PLAIN: Final = RunsWords(
         "direction": "How its stated certainty compares with how often it is right.",
     },
     caption="Click a name to open the run.",
-    tasks=TECHNICAL.tasks,
+    tasks={**TECHNICAL.tasks, "": "rounds of training"},
     labels="{n} findings",
     verdicts={
         VerdictCode.OVER_CONFIDENT: ("▲ too sure by {by} in 100", "over"),

@@ -186,7 +186,7 @@ def at_epochs(dynamics: GammaDynamics, words: "GammaWords") -> tuple[AtEpoch, ..
 
 
 def _diagram_title(grid: HistoryGrid, at: int, words: "GammaWords") -> str:
-    return f"Validation after {words.terms.epoch.lower()} {grid.moment(at)}"
+    return f"{words.diagram_title} after {words.terms.epoch.lower()} {grid.moment(at)}"
 
 
 def _caption(dynamics: GammaDynamics, at: int) -> str:
@@ -287,6 +287,7 @@ class GammaWords:
     map_title: str = "γ and gap by bin"
     map_note: str = "bin {} is the most certain"  # of the number of bins
     map_alt: Callable[[GammaDynamics], str] = _map_alt
+    diagram_title: str = "Validation"  # before "after epoch 3"
     diagram_note: str = "square: the chosen bin"
     ringed: Callable[[int, float, float], str] = lambda number, says, right: (
         f"Bin {number}, in a square: says {percent(says)}, right {percent(right)}."
@@ -319,6 +320,7 @@ PLAIN = GammaWords(
     map_title="How hard it is pushed, and how far off it is",
     map_note="from unsure to sure, round by round",
     map_alt=_plain_map_alt,
+    diagram_title="Check",
     diagram_note="square: the chosen group",
     ringed=lambda _number, says, right: (
         f"The group in a square: says {in_hundred(says)} in 100, right {in_hundred(right)} times."

@@ -203,7 +203,7 @@ class PublishedWords:
     metric: str = "Metric"
     method: str = "Losses"
     moment: str = "Temperature"
-    details: bool = True  # whether temperatures and definitions are written
+    details: bool = True  # whether temperatures, definitions and names of metrics are written
 
     def label(self, metric: str) -> str:
         """Return what a metric is called."""
@@ -467,10 +467,15 @@ class TrainedRun:
     name: str
     summary: Summary | None
 
-    def result(self) -> str:
-        """Return what came of it: accuracy and ECE with its interval."""
+    def result(self, *, details: bool) -> str:
+        """Return what came of it: accuracy and ECE with its interval, by name or in plain words."""
         if self.summary is None or self.summary["ece"]["value"] is None:
             return ""
         ece, accuracy = self.summary["ece"], self.summary["accuracy"]
-        text = f"ECE {with_span(ece['value'], ece['low'], ece['high'])}"
-        return text if accuracy is None else f"{text}, accuracy {points(accuracy)}"
+        ends = ece["value"], ece["low"], ece["high"]
+        if details:
+            text = f"ECE {with_span(*ends)}"
+            return text if accuracy is None else f"{text}, accuracy {points(accuracy)}"
+        interval = points_span(*ends)
+        text = f"off by {points(*ends)} points{f' ({interval})' if interval else ''}"
+        return text if accuracy is None else f"{text}, right {points(accuracy)} times in 100"

@@ -382,10 +382,13 @@ def _table(
                 notes.append(f"T {number.temperature}" if number.temperature else "")
                 notes.append(f"γ {number.gamma_ev}" if number.gamma_ev else "")
             text = f"{amount(number)}{unit_after(number.metric)}"
-            cells[key] = Estimate(text, note=", ".join(filter(None, notes)), reason=number.note)
+            why = number.note if words.details else ""
+            cells[key] = Estimate(text, note=", ".join(filter(None, notes)), reason=why)
         run = trained.get(place_of(of))
         cells["trained"] = (
-            Estimate(f"yes: {run.name}", note=run.result()) if run else Estimate("no", mark="tie")
+            Estimate(f"yes: {run.name}", note=run.result(details=words.details))
+            if run
+            else Estimate("no", mark="tie")
         )
         # Under the name: what the filters leave open, where it is printed, why it is in doubt.
         left_open = (
@@ -503,7 +506,10 @@ def _figure(
     read = [f"{row.name}: {', '.join(dot.words for dot in row.dots)}" for row in rows]
     ends = Column("low", "low", "number"), Column("high", "high", "number")
     columns = (
-        *(Column("name", "name"), Column("posthoc", "calibrator")),
+        *(
+            Column("name", "name"),
+            Column("posthoc", "calibrator" if words.details else "correction"),
+        ),
         *(Column("value", in_unit, "number"), *ends, Column("in_doubt", "in doubt")),
     )
     cells = [

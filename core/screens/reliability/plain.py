@@ -171,8 +171,8 @@ PRESENCE_GROUPS = (
     (1.00, "Likely", "60 or more"),
 )
 ANSWERS_HELP = (
-    "A correction learned from other pictures may mend its certainty; temperature scaling changes "
-    "no answer."
+    "A correction learned from other pictures may mend its certainty. The simplest one changes no "
+    "answer."
 )
 CLASSES_HELP = (
     "Vector scaling, learned from other pictures, corrects each class by itself. Some answers may "
