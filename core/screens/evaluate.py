@@ -52,7 +52,6 @@ from core.screens.kit.records import (
     columns_of,
     estimate,
 )
-from core.screens.kit.words import GLOSSARY
 from core.training.folder import Progress
 
 SHOWN: Final = 10
@@ -243,6 +242,11 @@ PART_WORDS: Final = {
     "val": ("Validation part", "validation images"),
     "test": ("Test part", "test images"),
 }
+PLAIN_PARTS: Final = {
+    "train": ("Training part", "training pictures"),
+    "val": ("Checking part", "pictures for checking"),
+    "test": ("Test part", "test pictures"),
+}
 ORDER: Final = ("test", "val", "train")  # which part a sanity line speaks of
 HALF: Final = 0.5  # AUROC of guessing
 FAR: Final = 0.1  # above guessing: an interval that reaches so far leaves all open
@@ -262,7 +266,7 @@ SMALLER: Final = (  # refusals after which a smaller batch may do
 HELP = {
     "parts": "Splits of the data and additional sets.",
     "left": "Estimated from the speed so far.",
-    "rate": "Images per second so far, including reading them.",
+    "rate": "How many a second so far, including reading them.",
     "memory": "Peak memory of the process, without GPU memory.",
     "took": "From start to finish, including reading the data.",
 }
@@ -279,6 +283,8 @@ class EvaluationWords:
     sure: Callable[[float], str]
     heads: tuple[str, ...]
     details: bool  # numbers of papers, and names of sets as files have them
+    unit: str  # what rows are called
+    parts: Mapping[str, tuple[str, str]]  # names of the parts of the data, and of their rows
 
 
 TECHNICAL: Final = EvaluationWords(
@@ -289,15 +295,19 @@ TECHNICAL: Final = EvaluationWords(
     sure=percent,
     heads=("Split or set", "Images", "Right", "ECE", "Mean confidence"),
     details=True,
+    unit="images",
+    parts=PART_WORDS,
 )
 PLAIN: Final = EvaluationWords(
-    showing="For each image the model says what it shows and how sure it is.",
+    showing="For each picture the model says what it shows and how sure it is.",
     result=(lambda share: f"{points(share)} times in 100", "on the"),
     share=lambda share: f"{in_hundred(share)} times in 100",
     right="right",
     sure=lambda share: f"{in_hundred(share)} in 100",
-    heads=("Images of", "Images", "Right", "Off by, on average", "Says, on average"),
+    heads=("Pictures of", "Pictures", "Right", "Off by, on average", "Says, on average"),
     details=False,
+    unit="pictures",
+    parts=PLAIN_PARTS,
 )
 
 
@@ -316,23 +326,12 @@ class SplitResult:
     ece: Score
     confidence: float | None
 
-    @property
-    def label(self) -> str:
-        """Printed name."""
-        return label(self.split)
-
-    @property
-    def images(self) -> str:
-        """What its rows are called."""
-        return PART_WORDS.get(self.split, ("", "images"))[1]
-
-
-def label(split: str) -> str:
-    """Return the printed name of a split or set."""
-    if split in PART_WORDS:
-        return PART_WORDS[split][0]
-    outside_set = parse_name(split)
-    return split if outside_set is None else outside_set.label
+    def label(self, words: EvaluationWords) -> str:
+        """Return its printed name."""
+        if self.split in words.parts:
+            return words.parts[self.split][0]
+        outside_set = parse_name(self.split)
+        return self.split if outside_set is None else outside_set.label
 
 
 def line(split: str, role: str, predictions: Predictions) -> SplitResult:
@@ -406,7 +405,7 @@ def judged(
     assert value is not None
     guessed = (value if low is None else low) <= chance
     if guessed and (value if high is None else high) > chance + FAR:
-        against = f"On so few images that could be guessing ({chance_text})."
+        against = f"On so few {words.unit} that could be guessing ({chance_text})."
     elif guessed:
         against = (
             f"That is no better than guessing ({chance_text}). The mean and standard deviation, "
@@ -417,7 +416,7 @@ def judged(
         against = f"Guessing {verb} {chance_text}."
     # The shifted set with the fewest right answers, and what the model says there
     shifted = [
-        (result.score.value, result.confidence, result.label)
+        (result.score.value, result.confidence, result.label(words))
         for result in results
         if result.role == "shifted"
         and result.score.value is not None
@@ -472,7 +471,7 @@ def table(results: Sequence[SplitResult], words: EvaluationWords) -> ScoreTable:
     )
     rows = [
         TableRow(
-            name=result.label,
+            name=result.label(words),
             cells={
                 "split": result.split,
                 "role": result.role,
@@ -526,14 +525,16 @@ def sentence(
         if line.score.metric == "auroc":
             value = f"{line.score.value:.3f}" if line.score.value is not None else MISSING
             return Sentence(
-                (Phrase(f"{name} has a mean AUROC of {value} on {line.label}."),), judged.text
+                (Phrase(f"{name} has a mean AUROC of {value} on {line.label(words)}."),),
+                judged.text,
             )
         ends = span(line.score.low, line.score.high)
         write, among = words.result
+        rows = words.parts[line.split][1] if line.split in words.parts else words.unit
         parts = (
             Phrase(f"{name} is right {write(line.score.value)}"),
             Phrase(f" ({ends})", unbroken=True),
-            Phrase(f" {among} {count(line.n)} {line.images}."),
+            Phrase(f" {among} {count(line.n)} {rows}."),
         )
         return Sentence(parts, judged.text)
     if job.state is JobState.SUCCEEDED:
@@ -553,14 +554,18 @@ def sentence(
 
 
 def tiles(
-    job: Job, progress: Progress | None, results: tuple[SplitResult, ...]
+    job: Job, progress: Progress | None, results: tuple[SplitResult, ...], words: EvaluationWords
 ) -> tuple[Tile, ...]:
     """Return the numbers of a job: how far and how fast, or what was looked at."""
     if job.state is JobState.SUCCEEDED:
         images = sum(result.n for result in results)
         took = duration((job.ended or 0) - job.started) if job.started else MISSING
         return (
-            Tile("Images", count(images), help=GLOSSARY["images"]),
+            Tile(
+                words.unit.capitalize(),
+                count(images),
+                help=f"The number of {words.unit} that were audited.",
+            ),
             Tile("Splits and sets", count(len(results)), help=HELP["parts"]),
             Tile("Took", took, help=HELP["took"]),
         )
@@ -571,6 +576,10 @@ def tiles(
     return (
         Tile("Splits and sets done", count(progress.epoch), of, help=HELP["parts"]),
         Tile("Time left", left, help=HELP["left"]),
-        Tile("Images per second", count(round(progress.images_per_second)), help=HELP["rate"]),
+        Tile(
+            f"{words.unit.capitalize()} per second",
+            count(round(progress.images_per_second)),
+            help=HELP["rate"],
+        ),
         Tile("Memory", memory(progress.memory), help=HELP["memory"]),
     )

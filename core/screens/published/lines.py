@@ -199,6 +199,7 @@ class PublishedWords:
     posthoc: Mapping[str, str]  # heads of the columns, by calibrator; others are left out
     after: str = "After temperature scaling"
     variants: str = "losses"
+    images: str = "images"
     network: str = "Network"
     metric: str = "Metric"
     method: str = "Losses"
@@ -233,6 +234,7 @@ PLAIN: Final = PublishedWords(
     posthoc={"none": "As trained", "ts": "After one correction"},
     after="After one correction",
     variants="ways of training",
+    images="pictures",
     network="Model",
     metric="Measured",
     method="Ways of training",
@@ -405,8 +407,11 @@ class RunFacts:
             n=n,
         )
 
-    def differences(self, data: str, network: str) -> str:
-        """Return in what a run differs from the papers' models of some network and data."""
+    def differences(self, data: str, network: str, images: str = "images") -> str:
+        """Return in what a run differs from the papers' models of some network and data.
+
+        `images` is what rows that are not texts are called.
+        """
         if not self.data:
             return UNKNOWN
         parts = []
@@ -415,7 +420,7 @@ class RunFacts:
         if self.network != network:
             parts.append(f"network {self.network_label}, not {NETWORKS[network]}")
         entry = DATASETS.get(data) or TEXT_DATA.get(data)
-        sizes, rows = entry.sizes if entry else {}, "texts" if self.data in TEXT_DATA else "images"
+        sizes, rows = entry.sizes if entry else {}, "texts" if self.data in TEXT_DATA else images
         train, test = sizes.get("train"), sizes.get("test")
         if self.n_train is not None and self.n_train != train:
             instead = "" if train is None else f", not {count(train)}"

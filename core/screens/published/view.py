@@ -277,7 +277,7 @@ def published_view(
         shown.sort(key=lambda line: (line.training.ood_dataset, sign * line.training.value))
         figure = _figure(shown, filters, words, own, caption)
         for run in own:
-            differs = run.facts.differences(filters.data, filters.network)
+            differs = run.facts.differences(filters.data, filters.network, words.images)
             beside.append((run.mark, f"{run.sentence(filters.metric, words)} {differs}"))
         known = definition(filters.metric)
         remark = [

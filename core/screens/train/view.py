@@ -16,6 +16,7 @@ from core.screens.kit.numbers import Kind, count, finite, percent, points, three
 from core.screens.kit.records import Cell, Column, FigureCard, Table, columns_of
 from core.screens.kit.text import clean, safe, short
 from core.screens.kit.theme import Theme, axis
+from core.screens.kit.words import with_row_noun
 from core.training.distributions import (
     BINS,
     DECADES,
@@ -203,8 +204,8 @@ MORE = (
     Measure("rate", "Learning rate", "", "rate", {"lr": ""}, "As scheduled"),
 )  # fmt: skip
 PLAIN = (
-    Measure("error", "How often it was wrong", "on images it does not learn from", "share",
-            {"val_error": ""}, "Counted after each round through the images", "round"),
+    Measure("error", "How often it was wrong", "on pictures it does not learn from", "share",
+            {"val_error": ""}, "Counted after each round through the pictures", "round"),
     Measure("ece", "How far off its certainty was", "points on average", "points", {"val_ece": ""},
             "What it says against how often it was right, after each round", "round"),
 )  # fmt: skip
@@ -283,11 +284,11 @@ def _card(
     return FigureCard(
         key=measure.key,
         title=measure.title,
-        explanation=measure.explanation,
+        explanation=with_row_noun(measure.explanation),
         draw=partial(panel, measure_panel),
         alt=f"{measure.title} by {measure.across}. {'; '.join(courses)}.",
         table=Table(columns, tuple(rows)),
-        caption=f"{measure.source}. {done}.",
+        caption=f"{with_row_noun(measure.source)}. {done}.",
     )
 
 

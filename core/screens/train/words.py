@@ -10,6 +10,7 @@ from core.jobs.devices import CPU, Device
 from core.jobs.records import LOCAL, SLURM, Job, JobState
 from core.screens.kit.numbers import MISSING, about, count, duration, memory, percent, points
 from core.screens.kit.records import Phrase, Sentence, Tile
+from core.screens.kit.words import with_row_noun
 from core.training import threads
 from core.training.folder import Progress
 
@@ -27,6 +28,7 @@ STATES: Final[dict[JobState, str]] = {
 }
 HELP: Final = {
     "epoch": "Passes over the training images.",
+    "round": "Passes over the training pictures.",
     "left": "Estimated from the last minute.",
     "rate": ("Training images or texts per second over the last minute, including evaluations."),
     "memory": "Memory of the training process; on a GPU, its GPU memory.",
@@ -148,7 +150,7 @@ def sentence(
         return Sentence((Phrase(f"{name} is {waiting}."),), starts * (not job.asked))
     if not job.state.ended:
         verb = "Stopping" if job.asked else "Training"
-        return Sentence((Phrase(f"{verb} {name}."),), words.learning)
+        return Sentence((Phrase(f"{verb} {name}."),), with_row_noun(words.learning))
     verb = {JobState.FAILED: "failed", JobState.LOST: "was lost"}.get(job.state, "was stopped")
     return Sentence((Phrase(f"{name} {verb} {course.place(words)}."),))
 
@@ -169,7 +171,7 @@ def _tiles(job: Job, progress: Progress | None, course: JobProgress) -> tuple[Ti
     rate = progress.images_per_second if progress else course.last.get("images_per_second")
     speed = MISSING if rate is None else count(round(rate))
     return (
-        _done("Epochs", course),
+        _done("Epochs", course, HELP["epoch"]),
         _time(job, progress),
         Tile("Examples per second", speed, help=HELP["rate"]),
         Tile("Memory", memory(progress.memory) if progress else MISSING, help=HELP["memory"]),
@@ -180,15 +182,16 @@ def _tiles(job: Job, progress: Progress | None, course: JobProgress) -> tuple[Ti
 
 def _plain_tiles(job: Job, progress: Progress | None, course: JobProgress) -> tuple[Tile, ...]:
     return (
-        _done("Rounds through the data", course),
+        _done("Rounds through the data", course, HELP["round"]),
         _time(job, progress),
         Tile("Wrong, in 100", points(course.last.get("val_error"))),
         Tile("Off by, points", points(course.last.get("val_ece"))),
     )
 
 
-def _done(label: str, course: JobProgress) -> Tile:
-    return Tile(label, count(course.done), f"of {count(course.n_epochs)}", help=HELP["epoch"])
+def _done(label: str, course: JobProgress, help_text: str) -> Tile:
+    of_all = f"of {count(course.n_epochs)}"
+    return Tile(label, count(course.done), of_all, help=with_row_noun(help_text))
 
 
 def _time(job: Job, progress: Progress | None) -> Tile:
@@ -215,11 +218,11 @@ TECHNICAL: Final = TrainingWords(
 )
 PLAIN: Final = TrainingWords(
     epoch="Round",
-    learning="A network goes through the examples again and again and corrects itself. What comes "
-    "out is a run: its answers on examples it never learned from, and how sure it said it was.",
+    learning="A network goes through the pictures again and again and corrects itself. What comes "
+    "out is a run: its answers on pictures it never learned from, and how sure it said it was.",
     result=lambda error, ece: (
-        f"On examples it did not learn from it was wrong {points(error)} times in 100, and what it "
-        f"says of its certainty was off by {points(ece)} points on average."
+        f"On {with_row_noun('pictures')} it did not learn from it was wrong {points(error)} times "
+        f"in 100, and what it says of its certainty was off by {points(ece)} points on average."
     ),
     tiles=_plain_tiles,
 )

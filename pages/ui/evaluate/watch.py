@@ -133,7 +133,7 @@ def body(jobs: LocalJobs, job: Job) -> None:
     config, lines, progress = jobs.evaluation(job.id), _lines(job), jobs.progress(job.id)
     text = evaluation.progress_words(progress) if progress else "Reading the data and the weights."
     job_watch.progress(jobs, job, progress, text)
-    tiles = evaluation.tiles(job, progress, lines)
+    tiles = evaluation.tiles(job, progress, lines, _edition())
     if tiles:
         widgets.strip(tiles)
     if job.state is not JobState.SUCCEEDED:

@@ -23,7 +23,7 @@ from core.screens.train.view import TrainedRun, distribution_cards
 from core.screens.train.words import JobProgress
 from core.training import threads
 from core.training.distributions import LEARNED
-from pages.ui import markup, open_runs, site, state, visitor, widgets
+from pages.ui import frame, markup, open_runs, site, state, visitor, widgets
 from pages.ui.jobs import watch as job_watch
 from pages.ui.jobs.watch import WatchedJob
 from pages.ui.train import form
@@ -37,7 +37,9 @@ LISTED = 200  # runs offered to compare with
 def sentence(watched: WatchedJob) -> Sentence:
     """Return the sentence about a training."""
     jobs, job = watched.jobs, watched.job
-    course = JobProgress.of(_history(job), jobs.config(job.id).epochs)
+    config = jobs.config(job.id)
+    frame.set_row_noun(config.data)
+    course = JobProgress.of(_history(job), config.epochs)
     return words.sentence(job, course, watched.place, job_watch.edition(), paused=jobs.paused)
 
 

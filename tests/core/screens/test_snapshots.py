@@ -56,7 +56,7 @@ EDITIONS = ("technical", "plain")
 TERMS = re.compile(
     r"\b(ECE|NLL|AUROC|AUPR|TVD|Holm|logits?|epochs?|bins?|validation|bootstrap|percentile"
     r"|(in|out-of)-distribution|(over-|under-)?confiden(t|ce)|calibrat(ed|ion|ors?)|accuracy"
-    r"|temperatures?|learning rate|gammas?|lambda)\b|[γλ]|!|\b1 in \d",
+    r"|temperatures?|learning rate|gammas?|lambda|images?)\b|[γλ]|!|\b1 in \d",
     re.IGNORECASE,
 )
 # A verdict in use everywhere, the name of a loss, and traces that no legend and no pointer names

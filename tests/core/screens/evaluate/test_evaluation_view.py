@@ -60,7 +60,7 @@ def test_a_shifted_set_has_the_same_numbers_with_wilsons_interval():
     half = z * math.sqrt(0.75 * 0.25 / 400 + z * z / (4 * 400**2)) / (1 + z * z / 400)
     assert found.score.low == pytest.approx(middle - half, abs=1e-12)
     assert found.score.high == pytest.approx(middle + half, abs=1e-12)
-    assert found.label == "Fog, severity 3"
+    assert found.label(evaluation.TECHNICAL) == "Fog, severity 3"
 
 
 def test_a_set_without_labels_has_its_certainty_only():
