@@ -125,6 +125,13 @@ def test_where_no_process_can_be_started_jobs_wait_and_one_that_was_taken_fails(
     assert not marked(job)
 
 
+def test_a_supervisor_imports_no_arrays():
+    """It waits beside every job, for days, in as little memory as it can."""
+    code = "import sys, core.jobs.supervisor; sys.exit('numpy' in sys.modules)"
+    root = Path(__file__).parents[3]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+
+
 def test_a_kernel_that_says_it_killed_is_believed():
     killed = explain(-9, None, (), {"batch_size": 7}, 1, "train")
     assert (killed.code, killed.remedy.split(",")[0]) == (
