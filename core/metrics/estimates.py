@@ -182,11 +182,11 @@ def _without_bins(
         return smece_draws(np.atleast_2d(bins.gap)[:rounds], confidence, n)
 
     def lipschitz(bins: binning.BinSums, n: float) -> Float:
-        few = min(prepared.n_resamples, defaults.N_RESAMPLES_HEAVY)
-        gaps = to_nodes(np.atleast_2d(bins.gap)[:few], confidence)
+        n_resamples = min(prepared.n_resamples, defaults.N_RESAMPLES_HEAVY)
+        gaps = to_nodes(np.atleast_2d(bins.gap)[:n_resamples], confidence)
         if metric == "smce":
             return smce_draws(gaps, n)
-        return pgap_draws(gaps, to_nodes(np.atleast_2d(bins.count)[:few], confidence), n)
+        return pgap_draws(gaps, to_nodes(np.atleast_2d(bins.count)[:n_resamples], confidence), n)
 
     if metric == "smece":
         value = function(ranked, method=kernel)

@@ -86,6 +86,15 @@ def test_intervals_of_errors_hold_the_value_and_grow_with_the_level(level):
         assert wider.low <= score.low <= score.value <= score.high <= wider.high
 
 
+@pytest.mark.parametrize("metric", ["smce", "pgap"])
+def test_errors_that_search_every_resample_have_few_of_them(monkeypatch, metric):
+    monkeypatch.setattr("core.defaults.N_RESAMPLES_HEAVY", 20)
+    for n_resamples, rounds in ((10, 10), (30, 20)):
+        ready = prepared(over_confident(100), n_resamples)
+        score, _ = estimates.error_of(ready, metric, n_bins=15, level=0.95)
+        assert score.settings["resamples"] == rounds
+
+
 def test_the_level_says_how_often_calibrated_rows_begin_at_0():
     """Of 60 samples within three standard deviations of a binomial count."""
     ready = [prepared(over_confident(300, seed, power=1.0), 100, seed) for seed in range(60)]
