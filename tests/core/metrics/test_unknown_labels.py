@@ -98,6 +98,27 @@ def test_differences_are_drawn_on_labelled_rows_by_hand():
     assert draws.units.count == KNOWN.sum(axis=0).min()
 
 
+def test_a_resample_without_a_labelled_row_of_a_finding_counts_each_once():
+    labels = np.where(KNOWN, TRUTH, -1)
+    labels[2:, 1] = -1
+    labels[:2, 1] = [1, 0]
+    scores = SCORES.copy()
+    scores[:2, 1] = [0.9, 0.8]  # one of the two is right
+    whole = replace(file(), scores=scores, labels=labels)
+    drawn = paired.draws(whole, {}, ("accuracy",), n_resamples=50)["accuracy"].draws
+    counts = np.concatenate(list(resampled_counts(N, 50, 0, dtype=np.uint8))).astype(float)
+    missed = ~counts[:, :2].any(axis=1)
+    assert missed.any()
+    others = [0, 2]
+    right = (scores > 0.5) == (labels == 1)
+    known = labels >= 0
+    shares = [
+        (counts * known[:, k]) @ right[:, k] / (counts * known[:, k]).sum(axis=1) for k in others
+    ]
+    expected = (np.sum(shares, axis=0) + 0.5) / L
+    np.testing.assert_allclose(drawn[missed], expected[missed], atol=1e-12)
+
+
 def test_calibrators_are_fitted_on_labelled_rows_alone():
     whole = file(groups=GROUPS, weights=WEIGHTS)
     fitted = posthoc.fit("ts", whole).calibrator
