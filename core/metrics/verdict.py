@@ -446,10 +446,10 @@ def _within_chance(
     alone = ""
     if gap.low > 0 or gap.high < 0:
         alone = f" {ALONE}"
-    shown = shown_words(test.power_odds, test.power_spread, grouped=grouped)
+    shown = [shown_words(test.power_odds, test.power_spread, grouped=grouped)]
     open_to = _open_to(test)
     if open_to is not None:
-        shown += f"; {not_ruled_out(open_to)}"
+        shown.append(not_ruled_out(open_to))
     elif test.power >= SOUND_POWER:
         each = Statistic.CLASSES in test.values
         tested = TESTED.replace(" and", ",") + " and each class" if each else TESTED
@@ -457,10 +457,10 @@ def _within_chance(
         text += f"Tested: {tested}."
         return VerdictCode.SOUND, f"{text}{alone}"
     few = max(test.power, test.power_odds or 0.0, test.power_spread or 0.0) < LOW_POWER
-    if few:
-        text = f"Could be chance{_for(event)}: {summary}; too few rows to tell: {shown}.{alone}"
-    else:
-        text = f"No error beyond chance{_for(event)}: {summary}; {shown}.{alone}"
+    first = "Could be chance" if few else "No error beyond chance"
+    known = "; ".join(filter(None, shown))
+    told = ": ".join(filter(None, ("too few rows to tell" * few, known)))
+    text = f"{first}{_for(event)}: {'; '.join(filter(None, (summary, told)))}.{alone}"
     return VerdictCode.COULD_BE_CHANCE, text
 
 
@@ -495,14 +495,16 @@ def shown_words(
 ) -> str:
     """Return how often each would show; see `would_show`.
 
-    Of groups only about: what their rows share is estimated, and moves it by a tenth or two.
+    Of groups only about: what their rows share is estimated, and moves it by a tenth or two. Empty
+    where neither was tried.
     """
-    often_words = "about" if grouped else "at least"
-    first_words = _odds_words(risks)
-    known = [(what, p) for what, p in ((first_words, odds), (STRETCHED, spread)) if p is not None]
-    (first, often), *more = known or [(first_words, 0.0)]
-    text = f"{first} would be found {often_words} {_times(often)} times in 100"
-    return text + "".join(f", {what} {often_words} {_times(p)} times" for what, p in more)
+    at_least = "about" if grouped else "at least"
+    known = [(w, p) for w, p in ((_odds_words(risks), odds), (STRETCHED, spread)) if p is not None]
+    if not known:
+        return ""
+    (first, often), *more = known
+    text = f"{first} would be found {_often(often, at_least)} in 100"
+    return text + "".join(f", {what} {_often(p, at_least)}" for what, p in more)
 
 
 def _odds_words(risks: BinTable | None) -> str:
@@ -594,6 +596,7 @@ def costly_class_sentence(own: CostlyClass) -> str:
     )
 
 
-def _times(share_of_sets: float) -> int:
-    """Return of 100, rounded down; never all, for they were simulated."""
-    return min(99, math.floor(100 * share_of_sets + 1e-9))  # 0.29 is 28.999... hundredths
+def _often(share_of_sets: float, at_least: str) -> str:
+    """Return how often in 100, rounded down; never all, for they were simulated."""
+    times = min(99, math.floor(100 * share_of_sets + 1e-9))  # 0.29 is 28.999... hundredths
+    return f"{at_least} {times} times" if times else "less than once"

@@ -628,8 +628,9 @@ def difference(dynamics: GammaDynamics, other: GammaDynamics, at: int) -> str:
     mine, theirs = (g.kept.trained[:: g.n_bins] for g in (dynamics.grid, other.grid))
     places = np.flatnonzero(np.abs(theirs - mine[at]) < EXACT)
     if places.size == 0:
-        ends = f"{other.grid.moment(0)} to {other.grid.moment(-1)}"
-        return f"{_name(other)} has no epoch {epoch}: it runs from {ends}."
+        first, last = other.grid.moment(0), other.grid.moment(-1)
+        runs = f"runs from {first} to {last}" if first != last else f"has epoch {first} alone"
+        return f"{_name(other)} has no epoch {epoch}: it {runs}."
     return f"{_name(other)}: {_gammas(dynamics.grid, other.grid, at, int(places[0]))}"
 
 

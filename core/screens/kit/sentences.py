@@ -581,18 +581,19 @@ def _might_not_have_shown(target: TargetAudit) -> str:
         return ""
     alike = target.groups is not None and target.groups.largest > 1
     powers = verdict.power_odds, verdict.power_spread
-    shown = _capital(shown_words(*powers, _risks(target), grouped=alike))
+    parts = [shown_words(*powers, _risks(target), grouped=alike)]
     if verdict.open_to is not None:
-        shown += f"; {not_ruled_out(verdict.open_to)}"
-    shown = f"{shown}.{_alone(target)}"
+        parts.append(not_ruled_out(verdict.open_to))
+    shown = _capital("; ".join(filter(None, parts)))
+    shown = f"{shown}.{_alone(target)}" if shown else _alone(target).strip()
     if not verdict.too_few:
         return shown
     if _above(ece, floor):
-        return f"{_above_words(ece, floor)} {shown}"
+        return f"{_above_words(ece, floor)} {shown}".strip()
     return (
         f"It looks off by {points(ece.value)} points; a perfect model would look off by up to "
         f"{points(floor.q95)}. {shown}"
-    )
+    ).strip()
 
 
 def _risks(target: TargetAudit) -> BinTable | None:

@@ -284,14 +284,14 @@ def shift_view(
                 place = shown.index(part.corruption), SEVERITIES.index(part.severity)
                 values[place] = getattr(effect, key)
         grid = ValueGrid(rows=labels, columns=SEVERITIES, values=values, low=low, high=high)
-        ends = f"{100 * np.nanmin(values):.0f} to {100 * np.nanmax(values):.0f} %"
+        ends = dict.fromkeys(f"{100 * end:.0f}" for end in (np.nanmin(values), np.nanmax(values)))
         cards.append(
             FigureCard(
                 key=f"{kind}_{key}",
                 title=title,
                 explanation="%",
                 draw=partial(heatmap, grid),
-                alt=f"{title} for {which} at severities 1 to 5: {ends}. "
+                alt=f"{title} for {which} at severities 1 to 5: {' to '.join(ends)} %. "
                 f"Most harmful on average: {labels[0]}.",
                 table=table,
                 caption=caption,

@@ -408,6 +408,8 @@ def test_a_power_is_never_rounded_up_nor_a_hundredth_lost():
     for often, times in ((0.29, 29), (0.58, 58), (0.999, 99), (1.0, 99)):
         assert f"at least {times} times in 100" in shown_words(often, None)
         assert f"about {times} times in 100" in shown_words(often, None, grouped=True)
+    assert shown_words(0.004, None) == "odds off by a fifth would be found less than once in 100"
+    assert shown_words(None, None) == ""
 
 
 @pytest.mark.parametrize(

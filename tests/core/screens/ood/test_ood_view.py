@@ -238,6 +238,11 @@ def shifts():
     return found
 
 
+def test_a_map_of_one_value_names_it_once():
+    (first, *_) = shift_view(NAMED, "corrupted", shifts(), "").maps[1:]
+    assert "severities 1 to 5: 95 %." in first.alt
+
+
 def test_maps_are_sorted_by_harm_and_leave_gaps_for_what_is_missing():
     found = shift_view(NAMED, "corrupted", shifts(), "entropy, scores as read")
     assert [card.title for card in found.maps] == [
