@@ -386,13 +386,14 @@ def test_train(snapshot, edition):
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_curves(snapshot, edition):
-    def run(name, **columns):
+    def run(name, n_epochs=3, **columns):
         rows = [(e, key, values[e]) for key, values in columns.items() for e in range(len(values))]
         epoch, metric, value = zip(*rows, strict=True)
-        return curves.TrainedRun(name, name, History(np.array(epoch), metric, np.array(value)), 3)
+        history = History(np.array(epoch), metric, np.array(value))
+        return curves.TrainedRun(name, name, history, n_epochs)
 
-    one = run("one", val_error=[0.4, 0.1, 0.2], val_ece=[0.4, 0.1, 0.2], val_nll=[3.0, 2.0, 1.0])
-    two = run("two", val_ece=[0.5, 0.3])
+    one = run("one", val_error=[0.4, 0.1, 0.2], val_ece=[0.3, 0.05, 0.08], val_nll=[3.0, 2.0, 1.0])
+    two = run("two", val_ece=[0.5, 0.35])
     if edition == "plain":
         assert written(alone=curves.cards(curves.PLAIN, [one])) == snapshot
         return
@@ -401,6 +402,15 @@ def test_curves(snapshot, edition):
         "alone": curves.cards(curves.PANELS, [one]),
         "beside another": curves.cards(curves.PANELS, [one, two]),
     }
+    # A value for every line of every panel, each another one, after one epoch of forty
+    panels = (*curves.PANELS, *curves.PARTS, *curves.MORE)
+    lines = sorted({key for measure in panels for key in measure.lines})
+    every = run("every", 40, **{key: [k / 100] for k, key in enumerate(lines, 1)})
+    cards["so far"] = [
+        {"title": card.title, "explanation": card.explanation, "alt": card.alt,
+         "caption": card.caption}
+        for card in curves.cards(panels, [every])
+    ]  # fmt: skip
     assert written(**cards, best=best) == snapshot
 
 
