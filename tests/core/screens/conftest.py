@@ -29,10 +29,10 @@ def _bins(count, confidence, accuracy, half=0.04, band=0.03):
         count=n,
         confidence=conf,
         accuracy=acc,
-        ci_low=acc - half,
-        ci_high=acc + half,
-        band_low=conf - band,
-        band_high=conf + band,
+        ci_low=np.maximum(acc - half, 0.0),
+        ci_high=np.minimum(acc + half, 1.0),
+        band_low=np.maximum(conf - band, 0.0),
+        band_high=np.minimum(conf + band, 1.0),
     )
 
 
