@@ -320,7 +320,7 @@ def plain_sentence(target: TargetAudit) -> Sentence:
         reading = target.verdict.reading or MixedReading.UNEVEN
     elif code == VerdictCode.COULD_BE_CHANCE and not target.verdict.too_few:
         reading = "within_chance"
-    elif target.verdict.falls and SPREAD.keys() & {reading, target.verdict.reading}:
+    if target.verdict.falls and SPREAD.keys() & {reading, target.verdict.reading}:
         reading = "falls"
     if _by_class(target):
         # Of which answers it is too sure, and of which not sure enough, by class
