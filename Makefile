@@ -58,7 +58,7 @@ check-static: .venv/.test
 size:
 	@$(PY) -m tests.size
 
-# What screens show, written anew after a change of words; the diff is to be read.
+# What most screens say, written anew after a change of words; the diff is to be read.
 snapshots: .venv/.test
 	$(PY) -m pytest -q tests/core/screens/test_snapshots.py --snapshot-update
 

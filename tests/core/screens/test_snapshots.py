@@ -1,4 +1,4 @@
-"""What each screen says and shows in its states, held against files that are read when they change.
+"""What most screens say in their states, held against files that are read when they change.
 
 The numbers are set by hand: what is computed has tests of its own.
 """
