@@ -485,7 +485,7 @@ def test_who_moves_on_quickly_does_not_end_the_process_that_answers(home, weight
         "tasks = [inference.query('look', 'heat', one, 'Looking.', patient=True)\n"
         f"         for one in ({slow!r}, {then!r})]\n"
         "for task in tasks:\n    if task.work is None:\n        task.begin()\n"
-        "if all(task.work.succeeded for task in tasks):\n    st.write('both')\n"
+        "if all(task.work and task.work.succeeded for task in tasks):\n    st.write('both')\n"
     )
     test = AppTest.from_file(str(script), default_timeout=600).run()
     until(test, lambda: "both" in said(test))
