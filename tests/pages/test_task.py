@@ -137,7 +137,7 @@ def test_a_failure_is_drawn_and_can_be_tried_again(page: AppTest):
 
 def test_a_bug_is_raised_once_and_the_work_begun_anew(page: AppTest):
     STARTED[0].future.set_exception(KeyError("a bug"))
-    with pytest.raises(AssertionError, match=r"a bug|error is redacted"):  # as Streamlit is set
+    with pytest.raises(AssertionError, match=r"a bug|message is redacted"):  # as Streamlit is set
         page.run()
     page.run()
     assert keys(page) == ["slow.stop"]
