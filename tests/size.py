@@ -1,7 +1,9 @@
 """`python -m tests.size`: lines, files and helpers of each room beside what it may have.
 
-A room over its budget ends with exit status 1. `--write` puts the table into
-`docs/architecture.md`. A capability that needs more raises the budget, as its commit says.
+A room over its budget ends with exit status 1. A budget leaves its room 100 to 200 lines, a file
+and four helpers, so that a small addition does not touch it; "all" leaves the rooms together about
+1,000 lines, so that they cannot all grow unseen. A capability that needs more raises the budget, as
+its commit says; `--write` puts the table into `docs/architecture.md`.
 """
 
 import ast
@@ -28,26 +30,27 @@ class Size(NamedTuple):
 
 
 BUDGETS: Final[dict[str, Size]] = {
-    "core": Size(3_710, 19, 29),
-    "core/calibrators": Size(3_700, 13, 35),
-    "core/checkpoints": Size(880, 5, 6),
-    "core/commands": Size(2_300, 11, 26),
-    "core/compiled": Size(1_480, 11, 24),
-    "core/datasets": Size(4_960, 19, 34),
-    "core/inference": Size(2_570, 13, 18),
-    "core/jobs": Size(3_030, 13, 32),
-    "core/library": Size(2_920, 12, 23),
-    "core/losses": Size(1_830, 8, 8),
-    "core/metrics": Size(9_760, 28, 65),
-    "core/models": Size(1_680, 8, 6),
-    "core/ood": Size(990, 4, 5),
-    "core/readers": Size(15_970, 45, 150),
-    "core/reports": Size(3_060, 9, 22),
-    "core/screens": Size(18_160, 53, 96),
-    "core/studies": Size(3_180, 13, 11),
-    "core/training": Size(4_260, 15, 28),
-    "core/xray": Size(1_210, 6, 12),
-    "pages": Size(17_720, 76, 156),
+    "core": Size(3_800, 20, 33),
+    "core/calibrators": Size(3_800, 14, 39),
+    "core/checkpoints": Size(1_000, 6, 10),
+    "core/commands": Size(2_400, 12, 30),
+    "core/compiled": Size(1_600, 12, 28),
+    "core/datasets": Size(5_100, 20, 38),
+    "core/inference": Size(2_700, 14, 22),
+    "core/jobs": Size(3_200, 14, 36),
+    "core/library": Size(3_100, 13, 27),
+    "core/losses": Size(2_000, 9, 12),
+    "core/metrics": Size(9_900, 29, 69),
+    "core/models": Size(1_800, 9, 10),
+    "core/ood": Size(1_100, 5, 9),
+    "core/readers": Size(16_100, 46, 154),
+    "core/reports": Size(3_200, 10, 26),
+    "core/screens": Size(18_300, 54, 100),
+    "core/studies": Size(3_300, 14, 15),
+    "core/training": Size(4_400, 16, 32),
+    "core/xray": Size(1_300, 7, 16),
+    "pages": Size(17_900, 77, 160),
+    "all": Size(104_300, 387, 796),
 }
 
 
@@ -81,7 +84,7 @@ def used_once(tree: ast.AST) -> int:
 
 
 def sizes(root: Path = ROOT) -> tuple[dict[str, Size], int]:
-    """Return the size of each room, and the lines of the longest function."""
+    """Return the size of each room and of all, and the lines of the longest function."""
     rooms, longest = defaultdict[str, list[Size]](list), 0
     for path in sorted([root / "app.py", *root.glob("core/**/*.py"), *root.glob("pages/**/*.py")]):
         text = path.read_text(encoding="utf-8")
@@ -92,16 +95,16 @@ def sizes(root: Path = ROOT) -> tuple[dict[str, Size], int]:
             Size(len(text.splitlines()), 1, used_once(tree))
         )
         longest = max(longest, *(lines for _, lines in functions(tree)), 0)
+    rooms["all"] = [size for parts in list(rooms.values()) for size in parts]
     return {
-        room: Size(*map(sum, zip(*found, strict=True))) for room, found in rooms.items()
+        room: Size(*map(sum, zip(*parts, strict=True))) for room, parts in rooms.items()
     }, longest
 
 
 def table(budgets: dict[str, Size]) -> str:
     """Return the budgets in Markdown."""
-    rows = {**budgets, "all": Size(*map(sum, zip(*budgets.values(), strict=True)))}
     lines = ["| room | lines | files | helpers used once |", "|---|---|---|---|"]
-    lines += [f"| {r} | {s.lines:,} | {s.files} | {s.once:,} |" for r, s in rows.items()]
+    lines += [f"| {r} | {s.lines:,} | {s.files} | {s.once:,} |" for r, s in budgets.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -29,7 +29,11 @@ def test_rooms_are_counted_by_folder_and_helpers_by_their_uses(tmp_path: Path) -
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(MODULE)
     rooms, longest = size.sizes(tmp_path)
-    assert rooms == {"pages": size.Size(30, 2, 2), "core/metrics": size.Size(15, 1, 1)}
+    assert rooms == {
+        "pages": size.Size(30, 2, 2),
+        "core/metrics": size.Size(15, 1, 1),
+        "all": size.Size(45, 3, 3),
+    }
     assert longest == 2
 
 
@@ -47,6 +51,11 @@ def test_a_room_over_its_budget_is_named(field: str) -> None:
 def test_the_document_holds_the_budgets() -> None:
     text = size.DOCUMENT.read_text(encoding="utf-8")
     assert size.START + size.table(size.BUDGETS) + size.END in text
+
+
+def test_rooms_together_may_not_use_the_headroom_of_each() -> None:
+    rooms = [budget for room, budget in size.BUDGETS.items() if room != "all"]
+    assert sum(room.lines for room in rooms) > size.BUDGETS["all"].lines + 500
 
 
 def test_no_room_of_this_tree_is_over_its_budget() -> None:
