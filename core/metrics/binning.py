@@ -35,6 +35,13 @@ def equal_width_edges(n_bins: int) -> Float:
     """Return B + 1 edges k / B, each the float64 nearest to the fraction.
 
     `linspace` and running sums put confidences that lie on an edge into the wrong bin.
+
+    Examples
+    --------
+    >>> equal_width_edges(4).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    >>> bool(equal_width_edges(10)[3] == 0.3), 0.1 + 0.1 + 0.1 == 0.3  # running sums drift
+    (True, False)
     """
     return np.arange(n_bins + 1) / n_bins
 
@@ -52,13 +59,31 @@ def bin_index(confidence: Float, edges: Float) -> Int:
     -------
     (N,) int64
         In 0..B-1; what lies outside the edges belongs to the nearest bin.
+
+    Examples
+    --------
+    A confidence on an edge belongs to the bin below; 0 to the first bin, which is closed there.
+
+    >>> bin_index(np.array([0.0, 0.25, 0.26, 1.0]), equal_width_edges(4)).tolist()
+    [0, 0, 1, 3]
     """
     index = np.searchsorted(edges, confidence, side="left") - 1
     return np.clip(index, 0, len(edges) - 2)
 
 
 def equal_width_cuts(ranked: SortedOutcomes, n_bins: int) -> Int:
-    """Return the ranks at which equal-width bins end, (B + 1,) int64, from 0 to N."""
+    """Return the ranks at which equal-width bins end, (B + 1,) int64, from 0 to N.
+
+    Examples
+    --------
+    >>> from core.predictions import Outcomes
+    >>> right = np.array([True, True, False])
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.1, 0.5, 0.9]), right))
+    >>> equal_width_cuts(ranked, 2).tolist()  # 0.5 is in (0, 0.5]
+    [0, 2, 3]
+    >>> equal_width_cuts(ranked, 5).tolist()  # (0.2, 0.4] and (0.6, 0.8] are empty: equal ranks
+    [0, 1, 1, 2, 2, 3]
+    """
     cuts = np.searchsorted(ranked.confidence, equal_width_edges(n_bins), side="right")
     cuts[0], cuts[-1] = 0, ranked.n
     return cuts
@@ -70,6 +95,20 @@ def equal_mass_cuts(ranked: SortedOutcomes, n_bins: int) -> Int:
     The first N mod B bins hold one row more, as in `numpy.array_split`; a cut that would fall
     inside a group of equal confidences moves to the nearer end of the group (the lower one when
     both are as near), and bins left empty by that disappear. At most min(B, N) bins.
+
+    Examples
+    --------
+    A cut after two of these four rows would split the three that state 0.5. It moves to the nearer
+    end of the tie: one row, then three.
+
+    >>> from core.predictions import Outcomes
+    >>> right = np.array([False, True, True, False])
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.2, 0.5, 0.5, 0.5]), right))
+    >>> equal_mass_cuts(ranked, 2).tolist()
+    [0, 1, 4]
+    >>> same = SortedOutcomes.of(Outcomes(np.full(4, 0.5), right))
+    >>> equal_mass_cuts(same, 2).tolist()  # all are tied: one bin is left
+    [0, 4]
     """
     bins = max(1, min(n_bins, round(ranked.total)))
     size, longer = divmod(ranked.total, bins)
@@ -78,7 +117,18 @@ def equal_mass_cuts(ranked: SortedOutcomes, n_bins: int) -> Int:
 
 
 def rank_cuts(ranked: SortedOutcomes, n_bins: int) -> Int:
-    """Return cuts where the bin of rank r is floor(r B / N), ties kept together."""
+    """Return cuts where the bin of rank r is floor(r B / N), ties kept together.
+
+    Examples
+    --------
+    Eight rows in five bins: floor(5 r / 8) is 0 0 1 1 2 3 3 4; equal counts put 2 2 2 1 1.
+
+    >>> from core.predictions import Outcomes
+    >>> confidence = np.arange(8) / 8
+    >>> ranked = SortedOutcomes.of(Outcomes(confidence, confidence > 0.5))
+    >>> rank_cuts(ranked, 5).tolist(), equal_mass_cuts(ranked, 5).tolist()
+    ([0, 2, 4, 5, 7, 8], [0, 2, 4, 6, 7, 8])
+    """
     k = np.arange(n_bins + 1, dtype=np.int64)
     return keep_ties(ranked, -(-k * ranked.total // n_bins))
 
@@ -96,6 +146,16 @@ def interpolated_edges(ranked: SortedOutcomes, n_bins: int) -> Float:
 
     They are `np.interp(linspace(0, N, B + 1), arange(N), sorted)`, from the smallest confidence
     to the largest (Mukhoti et al. 2020, released code).
+
+    Examples
+    --------
+    Edges at 0, 1.5 and 3 of rows that stand at 0, 1 and 2: the second is halfway between the last
+    two rows, the third beyond them.
+
+    >>> from core.predictions import Outcomes
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.25, 0.5, 1.0]), np.ones(3, bool)))
+    >>> interpolated_edges(ranked, 2).tolist()
+    [0.25, 0.75, 1.0]
     """
     at = np.linspace(0, ranked.total, n_bins + 1)
     if ranked.weights is None:
@@ -108,6 +168,13 @@ def interpolated_cuts(ranked: SortedOutcomes, n_bins: int) -> Int:
 
     The rows of the smallest confidence lie in no bin, so the first cut is not 0: that is how the
     published numbers were made.
+
+    Examples
+    --------
+    >>> from core.predictions import Outcomes
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.25, 0.5, 1.0]), np.ones(3, bool)))
+    >>> interpolated_cuts(ranked, 2).tolist()  # the row at 0.25 lies in no bin
+    [1, 2, 3]
     """
     return np.searchsorted(ranked.confidence, interpolated_edges(ranked, n_bins), side="right")
 
@@ -119,7 +186,16 @@ CUTS: dict[BinRule, Callable[[SortedOutcomes, int], Int]] = {
 
 
 def edges_of(ranked: SortedOutcomes, cuts: Int, n_bins: int, rule: BinRule) -> Float:
-    """Return the confidences at which the bins of `cuts` end, from 0 to 1."""
+    """Return the confidences at which the bins of `cuts` end, from 0 to 1.
+
+    Examples
+    --------
+    >>> from core.predictions import Outcomes
+    >>> confidence = np.array([0.1, 0.2, 0.3, 0.4])
+    >>> ranked = SortedOutcomes.of(Outcomes(confidence, confidence > 0.2))
+    >>> edges_of(ranked, equal_mass_cuts(ranked, 2), 2, BinRule.EQUAL_MASS).tolist()
+    [0.0, 0.2, 1.0]
+    """
     if rule is BinRule.EQUAL_WIDTH:
         return equal_width_edges(n_bins)
     return np.concatenate([[0.0], ranked.confidence[cuts[1:-1] - 1], [1.0]])
@@ -130,6 +206,17 @@ def sums(ranked: SortedOutcomes, cuts: Int) -> BinSums:
 
     Confidences are added bin by bin: of a few rows beside millions, the difference of two running
     sums is off by 1e-9 a row.
+
+    Examples
+    --------
+    >>> from core.predictions import Outcomes
+    >>> right = np.array([False, True, True])
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.25, 0.5, 1.0]), right))
+    >>> bins = sums(ranked, equal_width_cuts(ranked, 4))
+    >>> bins.count.tolist(), bins.confidence.tolist(), bins.hits.tolist()  # the third bin is empty
+    ([1, 1, 0, 1], [0.25, 0.5, 0.0, 1.0], [0, 1, 0, 1])
+    >>> bins.gap.tolist()  # claimed less came true
+    [0.25, -0.5, 0.0, 0.0]
     """
     count, hits = (np.diff(running[cuts]) for running in (ranked.sum_weights, ranked.sum_correct))
     values, filled = ranked.confidence, cuts[1:] > cuts[:-1]

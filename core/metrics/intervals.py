@@ -12,7 +12,13 @@ from core.arrays import Counts, Float, Int
 
 
 def at_least(k: Counts, n: Counts, p: Float) -> Float:
-    """Return the chance of k or more successes in n trials of probability p."""
+    """Return the chance of k or more successes in n trials of probability p.
+
+    Examples
+    --------
+    >>> round(float(at_least(2, 3, 0.5)), 10)  # two or three heads: 4 of 8 throws
+    0.5
+    """
     from scipy.special import betainc  # a tenth of a second, which readers do not pay
 
     k, n = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
@@ -26,6 +32,15 @@ def binomial_test(k: Counts, n: Counts, p: Float) -> Float:
 
     Where the trials have different probabilities of mean p it is too large rather than too
     small, beyond one success from the mean (Hoeffding 1956).
+
+    Examples
+    --------
+    Three heads in three throws: one of eight ways, and twice that for both sides.
+
+    >>> round(float(binomial_test(3, 3, 0.5)), 10)
+    0.25
+    >>> float(binomial_test(2, 4, 0.5))  # neither tail is below a half
+    1.0
     """
     upper = at_least(k, n, p)
     lower = at_least(np.subtract(n, k, dtype=np.float64), n, 1.0 - p)
@@ -36,6 +51,16 @@ def exact_interval(k: Counts, n: Counts, level: float) -> tuple[Float, Float]:
     """Return the interval of Clopper and Pearson 1934 of k successes in n trials.
 
     0 to 1 where there are no trials.
+
+    Examples
+    --------
+    Of n trials without a success the upper end p leaves (1 - p)^n = 2.5 %.
+
+    >>> low, high = exact_interval(np.array([0]), np.array([1]), 0.95)
+    >>> low.tolist(), high.round(10).tolist()
+    ([0.0], [0.975])
+    >>> [ends.tolist() for ends in exact_interval(np.array([0]), np.array([0]), 0.95)]  # no trials
+    [[0.0], [1.0]]
     """
     from scipy.special import betaincinv
 
@@ -52,7 +77,13 @@ HALVINGS = 50  # of a bound that is searched for
 
 
 def quantile(level: float) -> float:
-    """Return the normal quantile of a two-sided level, for example 1.96 for 0.95."""
+    """Return the normal quantile of a two-sided level, for example 1.96 for 0.95.
+
+    Examples
+    --------
+    >>> round(quantile(0.95), 2), round(quantile(0.5), 2)  # half lies within 0.67 deviations
+    (1.96, 0.67)
+    """
     return NormalDist().inv_cdf(0.5 + level / 2)
 
 
@@ -73,6 +104,16 @@ def wilson(
     -------
     low, high : (...) float64
         Within [0, 1], never of width 0 (Wilson 1927).
+
+    Examples
+    --------
+    With no success the upper end is z² / (n + z²), and not 0; at a level of 0.6827 z is 1.
+
+    >>> low, high = wilson(np.array([0.0, 3.0]), np.array([3.0, 3.0]), 0.6826894921370859)
+    >>> low.round(10).tolist(), high.round(10).tolist()  # 1 / (3 + 1), and its mirror image
+    ([0.0, 0.75], [0.25, 1.0])
+    >>> bool(np.isnan(wilson(np.array([0.0]), np.array([0.0]), 0.95)[0]).all())  # no trials
+    True
     """
     z2 = (quantile(level) if math.isinf(df) else student(level, df)) ** 2
     trials = np.where(np.asarray(n) > 0, n, np.nan).astype(np.float64)
@@ -86,14 +127,28 @@ def wilson(
 
 
 def student(level: float, df: float) -> float:
-    """Return Student's quantile of a two-sided level, for example 2.26 for 0.95 and 9."""
+    """Return Student's quantile of a two-sided level, for example 2.26 for 0.95 and 9.
+
+    Examples
+    --------
+    Few groups widen an interval; with many it is the normal one.
+
+    >>> round(student(0.95, 1), 1), round(student(0.95, 9), 2), round(student(0.95, 1e6), 2)
+    (12.7, 2.26, 1.96)
+    """
     from scipy.special import stdtrit  # a tenth of a second, which readers do not pay
 
     return float(stdtrit(df, 0.5 + level / 2))
 
 
 def percentile(draws: Float, level: float) -> tuple[float, float]:
-    """Return the two-sided percentiles of (R,) draws."""
+    """Return the two-sided percentiles of (R,) draws.
+
+    Examples
+    --------
+    >>> percentile(np.arange(101.0), 0.5)
+    (25.0, 75.0)
+    """
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
@@ -125,6 +180,17 @@ def basic(
     begins at 0 when the value does not exceed the floor. The bias of the resamples is not taken
     off the upper end twice. Its simulated coverage is in docs/coverage.md. The percentile
     interval would repeat the bias instead of undoing it.
+
+    Examples
+    --------
+    Resamples add to an error what chance added before: one of 0.5 whose resamples lie from 0.5 to
+    0.75 may be 0.25 too large. Percentiles would begin at 0.5.
+
+    >>> draws = np.array([0.5, 0.625, 0.75])
+    >>> basic(0.5, draws, 1.0, centre=0.5, floor=0.0)  # 0.5 - (0.75 - 0.5), 0.5 + (0.75 - 0.5) / 2
+    (0.25, 0.625)
+    >>> basic(0.5, draws, 1.0, centre=0.5, floor=0.5)  # within the noise floor: from 0
+    (0.0, 0.625)
     """
     q_low, q_high = percentile(draws, level)
     low, high = value - (q_high - centre), value - (q_low - centre)
@@ -143,6 +209,11 @@ def mean_interval(
     Sorted values are resampled in at most MEAN_CELLS groups of neighbours; the spread within a
     group is added back as normal noise of the same variance, so first and second moments are
     those of the bootstrap over rows. Up to MEAN_CELLS rows it is that bootstrap.
+
+    Examples
+    --------
+    >>> mean_interval(np.array([2.0, 2.0, 2.0]), 100, 0.95, np.random.default_rng(0))  # no spread
+    (2.0, 2.0)
     """
     groups = min(MEAN_CELLS, values.size)
     starts = np.arange(groups) * values.size // groups
@@ -161,6 +232,16 @@ def logit_interval(value: float, error: float, n: float, level: float) -> tuple[
 
     Where the value is 0 or 1, or its standard error 0, the logit tells nothing: Wilson's
     interval for n trials is returned instead.
+
+    Examples
+    --------
+    The logit of 0.5 is 0 and its error 0.25 / (0.5 x 0.5) = 1: from -1 to 1, as shares again.
+
+    >>> one_deviation = 0.6826894921370859
+    >>> [round(end, 3) for end in logit_interval(0.5, 0.25, 4, one_deviation)]  # 1 / (1 + e)
+    [0.269, 0.731]
+    >>> [round(end, 3) for end in logit_interval(1.0, 0.0, 3, one_deviation)]  # Wilson's, 3 of 3
+    [0.75, 1.0]
     """
     if not 0.0 < value < 1.0 or error == 0.0:
         low, high = wilson(np.array(value * n), np.array(n), level)
@@ -177,6 +258,13 @@ def precision_interval(value: float, positives: float, level: float) -> tuple[fl
     Normal on the logit scale (Boyd et al. 2013); Wilson's where less than one positive lies on the
     rarer side of it, since there the logit runs away. Few positives lift it: one of five at the
     top makes a fifth, whatever the other four. So it begins no higher than the exact interval.
+
+    Examples
+    --------
+    Two positives, both at the top: the exact lower end is the p with p² = 0.25, at a level of 0.5.
+
+    >>> [round(end, 3) for end in precision_interval(1.0, 2, 0.5)]
+    [0.5, 1.0]
     """
     low = float(exact_interval(np.array(value * positives), np.array(positives), level)[0])
     if positives * min(value, 1.0 - value) < 1.0:
@@ -197,6 +285,13 @@ def newcombe(area: float, positives: float, negatives: float, level: float) -> t
     The areas A with |area - A| <= z sqrt(V(A)), where V is Hanley and McNeil's variance with both
     numbers of rows in it replaced by their mean (Newcombe 2006, method 5). Its width comes from A
     and the counts alone, so few rows of one outcome, or none out of order, do not shrink it.
+
+    Examples
+    --------
+    One positive above one negative: V(A) = A (1 - A), and 1 - A <= sqrt(A (1 - A)) from a half on.
+
+    >>> [round(end, 3) for end in newcombe(1.0, 1, 1, 0.6826894921370859)]
+    [0.5, 1.0]
     """
     z, mean = quantile(level), (positives + negatives) / 2
 
