@@ -325,7 +325,15 @@ class Calibrator(ABC):
 
 
 def as_columns(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Return logits as (N, K), finite; a binary logit becomes the columns 0 and itself."""
+    """Return logits as (N, K), finite; a binary logit becomes the columns 0 and itself.
+
+    Examples
+    --------
+    A class that is ruled out stays at a finite distance, so that logits can be divided and added:
+
+    >>> as_columns(np.array([2.0])).tolist(), as_columns(np.array([[1.0, -np.inf]])).tolist()
+    ([[0.0, 2.0]], [[1.0, -744.0]])
+    """
     if logits.ndim not in (1, 2) or logits.size == 0:
         raise Refused("HEADER_SHAPE", f"Logits have shape {logits.shape}", "give (N, K) or (N,)")
     if logits.ndim == 2 and logits.shape[1] < 2:

@@ -137,6 +137,14 @@ class Beta(OneVsRest):
     Convex, from the identity a = b = 1, c = 0. A class that occurs in no fitting row, or in all,
     keeps the identity. For two classes the NLL never rises; for more, dividing by the sums may
     raise it.
+
+    Examples
+    --------
+    With a = 1 and b = c = 0 the odds become p: 0.8 turns into 0.8 / 1.8, and the answer changes.
+
+    >>> lopsided = Beta.from_parameters({"a": [1.0], "b": [0.0], "c": [0.0]})
+    >>> lopsided.predict_proba(np.log([[0.2, 0.8]])).round(4).tolist()
+    [[0.5556, 0.4444]]
     """
 
     name = "beta"
@@ -221,6 +229,16 @@ class Histogram(OneVsRest):
     -----
     An empty bin keeps its middle; the released code says 0 there. A class seen in no row of a
     bin gets probability 0, so the NLL of other rows can be infinite.
+
+    Examples
+    --------
+    Ten rows say 0.8, seven are right; the lower of two bins is empty and keeps its middle. A
+    probability of exactly 0.5 belongs to the lower bin.
+
+    >>> z, y = np.full(10, np.log(4.0)), np.array([1] * 7 + [0] * 3)
+    >>> halves = Histogram(n_bins=2).fit(z, y)
+    >>> halves.frequencies_.tolist(), halves.predict_proba(np.array([0.0])).tolist()
+    ([[0.25, 0.7]], [[0.75, 0.25]])
     """
 
     n_bins: int = N_BINS  # bins (low, high] of each class
@@ -410,6 +428,14 @@ def rising_knots(x: Float, present: Bool, weights: Float | None = None) -> tuple
     -------
     x, y : (M,) float64
         Both ends of each flat piece.
+
+    Examples
+    --------
+    The second came true and the third did not: a rising map can only give both their mean.
+
+    >>> x, y = rising_knots(np.array([0.1, 0.2, 0.3]), np.array([False, True, False]))
+    >>> x.tolist(), y.tolist()
+    ([0.1, 0.2, 0.3], [0.0, 0.5, 0.5])
     """
     places, index = places_of(x)
     count, hits = np.bincount(index, weights), np.bincount(index, weighed(present, weights))
@@ -424,6 +450,13 @@ def places_of(x: Float) -> tuple[Float, Int]:
     """Return the distinct values, ascending, and the place of each value among them.
 
     Values closer than 1e-15 are one: rounding differs with the order in which classes are summed.
+
+    Examples
+    --------
+    0.1 + 0.2 is not 0.3 in float64, but shares its place:
+
+    >>> places_of(np.array([0.3, 0.1 + 0.2, 0.5]))[1].tolist()
+    [0, 0, 1]
     """
     places = np.unique(x)
     keep = np.ones(places.size, dtype=np.bool_)
@@ -435,7 +468,16 @@ def places_of(x: Float) -> tuple[Float, Int]:
 
 
 def tilted(p: Float, x: Float, y: Float) -> Float:
-    """Return the map of probabilities with a little of their own, which keeps their order."""
+    """Return the map of probabilities with a little of their own, which keeps their order.
+
+    Examples
+    --------
+    On a flat piece the tilt keeps the order, without which the predicted class could change:
+
+    >>> low, high = tilted(np.array([0.4, 0.6]), np.array([0.0, 1.0]), np.array([0.5, 0.5]))
+    >>> bool(low < high), round(float(high), 8)
+    (True, 0.5)
+    """
     return np.asarray((np.interp(p, x, y) + TILT * p) / (1.0 + TILT))
 
 

@@ -100,6 +100,15 @@ def spline_map(score: Float, correct: Bool, weights: Float | None = None) -> tup
 
     Equal scores share the mean of their outcomes, so the order of rows does not matter. A score
     takes as many steps of the curve as it stands for rows, to the nearest whole number.
+
+    Examples
+    --------
+    Eight scores of 0.5, six of them right: the cumulative gap is a line that rises by 0.25 / 8 a
+    row, over ranks from 0 to 1 in seven steps, so the score becomes 0.5 + 0.25 x 7 / 8, not 0.75.
+
+    >>> scores, recalibrated = spline_map(np.full(8, 0.5), np.arange(8) < 6)
+    >>> scores.tolist(), recalibrated.round(5).tolist()
+    ([0.5], [0.71875])
     """
     places, index = places_of(score)
     count = np.bincount(index, weights)

@@ -62,6 +62,22 @@ def validation_bins(outcomes: Outcomes, n_bins: int) -> ValidationBins:
     References
     ----------
     Ghosh et al. 2022, algorithm 1; edges and membership as in its released code.
+
+    Examples
+    --------
+    Edges at the ranks 0, 2 and 4 of 0..3 are 0.2, 0.6 and 0.8; as in the released code the smallest
+    confidence is in no bin and the last bin is short of one.
+
+    >>> confidence = np.array([0.2, 0.4, 0.6, 0.8])
+    >>> bins = validation_bins(Outcomes(confidence, np.array([False, True, False, True])), 2)
+    >>> bins.edges.tolist(), bins.count.tolist(), bins.accuracy.tolist()
+    ([0.2, 0.6, 0.8], [2, 1], [0.5, 1.0])
+
+    Where all confidences tie no bin holds any, and no gap moves a gamma:
+
+    >>> tied = validation_bins(Outcomes(np.full(4, 0.9), np.zeros(4, np.bool_)), 2)
+    >>> tied.count.tolist(), tied.gap.tolist()
+    ([0, 0], [0.0, 0.0])
     """
     ranked = SortedOutcomes.of(outcomes)
     bin_sums = sums(ranked, interpolated_cuts(ranked, n_bins))
@@ -87,6 +103,16 @@ class AdaFocalRule:
     ----------
     Ghosh et al. 2022, algorithm 1. It bounds before it switches, its released code after, as
     here; the two differ only where s_th lies beyond a bound.
+
+    Examples
+    --------
+    A gap of -1/2 takes gamma from 1 to e^-1/2 = 0.607, and from 0.25 to 0.152, which is nearer to 0
+    than 0.2 and changes sides:
+
+    >>> under = ValidationBins(np.linspace(0, 1, 3), np.ones(2, int), np.full(2, 0.5), np.ones(2))
+    >>> update = AdaFocalRule().update(np.array([1.0, 0.25]), under)
+    >>> update.gamma.round(3).tolist(), update.switched.tolist()
+    ([0.607, -0.2], [False, True])
     """
 
     label: ClassVar[str] = "AdaFocal"
@@ -113,6 +139,14 @@ class CalFocalRule:
     References
     ----------
     Ghosh et al. 2022, equation 3.
+
+    Examples
+    --------
+    A calibrated bin gets 1, focal loss still, and not 0, cross-entropy:
+
+    >>> calibrated = ValidationBins(np.array([0.0, 1.0]), np.ones(1, int), np.ones(1), np.ones(1))
+    >>> CalFocalRule().update(np.array([5.0]), calibrated).gamma.tolist()
+    [1.0]
     """
 
     label: ClassVar[str] = "CalFocal"
@@ -161,7 +195,16 @@ class UpdateSchedule:
         return [every for start, every in self.steps if start <= epoch][-1]
 
     def n_updates(self, epoch: int, n_batches: int) -> int:
-        """Return how many updates an epoch of so many batches has."""
+        """Return how many updates an epoch of so many batches has.
+
+        Examples
+        --------
+        Batches are counted on from epoch to epoch: of 60, every 50th falls once into each of the
+        first four epochs, at 50, 100, 150 and 200, and twice into the fifth, at 250 and 300.
+
+        >>> [UpdateSchedule.of(50).n_updates(epoch, 60) for epoch in range(5)]
+        [1, 1, 1, 1, 2]
+        """
         every = self.every(epoch)
         if every is None:
             return 1

@@ -13,12 +13,28 @@ UP = np.array([1.0, 1.0, -2.0]) / np.sqrt(6.0)
 
 
 def inverse_focal(p: Float, gamma: float) -> Float:
-    """Return -(1 + p)^gamma log p; Ghosh et al. 2022, equation 1."""
+    """Return -(1 + p)^gamma log p; Ghosh et al. 2022, equation 1.
+
+    Examples
+    --------
+    At p = 1 / e it is 1 + 1 / e:
+
+    >>> round(float(inverse_focal(np.exp(-1.0), 1.0)), 4)
+    1.3679
+    """
     return np.asarray(-((1.0 + p) ** gamma) * np.log(p))
 
 
 def calfocal(p: Float, accuracy: float, rate: float) -> Float:
-    """Return focal loss with gamma = exp(rate (p - accuracy)); Ghosh et al. 2022, equation 2."""
+    """Return focal loss with gamma = exp(rate (p - accuracy)); Ghosh et al. 2022, equation 2.
+
+    Examples
+    --------
+    Where p is the accuracy gamma is 1, not 0: half of log 2.
+
+    >>> round(float(calfocal(np.array(0.5), 0.5, 10.0)), 4)
+    0.3466
+    """
     gamma = np.exp(rate * (p - accuracy))
     return np.asarray(-np.exp(gamma * np.log1p(-p)) * np.log(p))
 

@@ -53,7 +53,17 @@ class Mmce(_KernelLoss):
     """
 
     def error(self, confidence: Tensor, correct: Tensor) -> Tensor:
-        """Return the squared statistic."""
+        """Return the squared statistic.
+
+        Examples
+        --------
+        A hit of 0.8 and a miss of 0.6 pull against each other, and the square is kept without its
+        root: (0.2^2 + 0.6^2 - 2 x 0.2 x 0.6 e^-1/2) / 2^2.
+
+        >>> loss = Mmce(2.0, task=Task.MULTICLASS)
+        >>> round(float(loss.error(torch.tensor([0.8, 0.6]), torch.tensor([1.0, 0.0]))), 4)
+        0.0636
+        """
         gap = (correct - confidence).unsqueeze(-1)
         total: Tensor = (gap * _KernelProducts.apply(confidence, gap)).sum()
         return total / len(gap) ** 2
@@ -77,7 +87,17 @@ class MmceWeighted(_KernelLoss):
         self.released = released
 
     def error(self, confidence: Tensor, correct: Tensor) -> Tensor:
-        """Return the weighted statistic; 0 where all answers are right, or all wrong."""
+        """Return the weighted statistic; 0 where all answers are right, or all wrong.
+
+        Examples
+        --------
+        A hit of 0.8 and a miss of 0.6 are 0.2 apart: the square is 0.2^2 + 0.6^2 - 2 x 0.2 x 0.6
+        e^-1/2.
+
+        >>> loss = MmceWeighted(2.0, task=Task.MULTICLASS)
+        >>> round(float(loss.error(torch.tensor([0.8, 0.6]), torch.tensor([1.0, 0.0]))), 4)
+        0.5044
+        """
         hits, misses = (1 - confidence) * correct, confidence * (1 - correct)
         n_hits, n_misses = correct.sum(), (1 - correct).sum()
         both = torch.stack([hits, misses], dim=1)

@@ -253,6 +253,14 @@ def placements(
     -------
     (N,) and (M,) float64
         In the rows' own order; ties count one half. Both have the AUROC as their mean.
+
+    Examples
+    --------
+    Both sides have the AUROC, 7/8, as their mean:
+
+    >>> inside, outside = placements(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
+    >>> inside.tolist(), outside.tolist(), float(inside.mean()), float(outside.mean())
+    ([1.0, 0.75], [0.75, 1.0], 0.875, 0.875)
     """
     beaten = _share_below(inside, weights[0], outside)
     beating = _share_below(outside, weights[1], inside)
@@ -305,6 +313,14 @@ def auroc_difference(
     a reversed run. With groups the quantile is Student's, with a degree of freedom less than groups
     on the side that has fewer; groups with rows on both sides of one set are summed over both
     (Obuchowski 1997).
+
+    Examples
+    --------
+    Only ranks count, and equal ranks differ by exactly 0:
+
+    >>> scores, tenfold = ([1.0, 2.0], [2.0, 3.0]), ([10.0, 20.0], [20.0, 30.0])
+    >>> auroc_difference(*([np.array(side) for side in run] for run in (scores, tenfold)))
+    (0.0, 0.0, 0.0)
     """
     counted = [slice(None) if side is None else side > 0.0 for side in weights]
     of_runs = [placements(run[0], run[1], weights) for run in (scores, other)]

@@ -97,6 +97,22 @@ def ood_scores(predictions: Predictions, key: str, temperature: float = 1.0) -> 
     -----
     Entropy and 1 - p of the answer are summed from the small parts, so that they tell rows apart
     whose largest probability rounds to 1.
+
+    Examples
+    --------
+    Two rows with the gap 40: adding 10 to every logit lowers the energy and not the others, and 1 -
+    p, e^-40, does not round to 0.
+
+    >>> z = np.array([[0.0, 40.0], [10.0, 50.0]])
+    >>> rows = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, z, np.array([0, 1]))
+    >>> ood_scores(rows, "energy").round(6).tolist(), ood_scores(rows, "msp") / np.exp(-40.0)
+    ([-40.0, -50.0], array([1., 1.]))
+
+    Two equal logits have the entropy log 2:
+
+    >>> even = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, np.ones((1, 2)), np.array([0]))
+    >>> round(float(ood_scores(even, "entropy")[0]), 4), round(float(np.log(2.0)), 4)
+    (0.6931, 0.6931)
     """
     if key not in SCORES:
         raise UsageError(

@@ -110,6 +110,16 @@ class Separation:
         ------
         Refused
             EMPTY: a set has no rows; NONFINITE: a score is no finite number.
+
+        Examples
+        --------
+        A row of weight 2 counts as if it were there twice:
+
+        >>> inside, outside = np.array([1.0, 2.0]), np.array([2.0])
+        >>> once = Separation.of(inside, outside, weights=(np.array([1.0, 2.0]), None))
+        >>> twice = Separation.of(np.array([1.0, 2.0, 2.0]), outside)
+        >>> once.inside.tolist(), twice.inside.tolist(), auroc(once) == auroc(twice)
+        ([1.0, 2.0], [1, 2], True)
         """
         from core.compiled.sorting import merge
 
@@ -242,7 +252,15 @@ ROUNDING = 1e-11  # of a share: by so much a sum of weights may fall short of it
 
 
 def auroc(separation: Separation) -> float:
-    """Return how often a random out-of-distribution row scores higher; ties count one half."""
+    """Return how often a random out-of-distribution row scores higher; ties count one half.
+
+    Examples
+    --------
+    Of four pairs three are ordered rightly, and the tie at 2 counts one half:
+
+    >>> auroc(Separation.of(np.array([1.0, 2.0]), np.array([2.0, 3.0])))
+    0.875
+    """
     beaten = np.cumsum(separation.inside) - 0.5 * separation.inside
     won, pairs = (separation.outside * beaten).sum(), separation.total_in * separation.total_out
     if separation.weighted:  # exactly 1 where the sets are perfectly separated, for all rounding
@@ -255,6 +273,15 @@ def auroc_error(separation: Separation) -> float:
 
     Zero where both sets hold one row, or where they are perfectly separated. With groups the
     structural components of a group are summed (Obuchowski 1997); a weighted row is a group.
+
+    Examples
+    --------
+    An outside row of 2 beats 3/4 of the inside rows and one of 3 beats all, so that their mean has
+    the variance 2 (1/8)^2 / 2 = 1/64. That of the inside rows has the same; the root of 1/32 is
+    0.1768.
+
+    >>> round(auroc_error(Separation.of(np.array([1.0, 2.0]), np.array([2.0, 3.0]))), 4)
+    0.1768
     """
     beaten, beating = components(separation)
     if separation.members is not None:
@@ -275,6 +302,14 @@ def components(separation: Separation) -> tuple[Float, Float]:
     beaten, beating : (G,) float64 each
         For an out-of-distribution row the in-distribution ones that it beats, and for an
         in-distribution row the others that beat it; ties count one half.
+
+    Examples
+    --------
+    Of the scores 1, 2 and 3: an outside row of 2 beats one inside row and ties with another.
+
+    >>> beaten, beating = components(Separation.of(np.array([1.0, 2.0]), np.array([2.0, 3.0])))
+    >>> beaten.tolist(), beating.tolist()
+    ([0.25, 0.75, 1.0], [1.0, 0.75, 0.25])
     """
     n, m = separation.total_in, separation.total_out
     beaten = (np.cumsum(separation.inside) - 0.5 * separation.inside) / n
@@ -300,12 +335,31 @@ def _row_variance(values: Float, rows: Int) -> float:
 
 
 def aupr_out(separation: Separation) -> float:
-    """Return the average precision with out-of-distribution positive."""
+    """Return the average precision with out-of-distribution positive.
+
+    Examples
+    --------
+    The highest score is shared by both sets: half of what is flagged there is right, in whatever
+    order the rows come.
+
+    >>> tied = Separation.of(np.array([1.0, 2.0, 3.0]), np.array([3.0]))
+    >>> aupr_out(tied)
+    0.5
+    """
     return float(average_precisions(separation.outside[::-1], separation.inside[::-1]))
 
 
 def aupr_in(separation: Separation) -> float:
-    """Return the average precision with in-distribution positive."""
+    """Return the average precision with in-distribution positive.
+
+    Examples
+    --------
+    The other way round the same scores look much better: (1 + 1 + 3 / 4) / 3.
+
+    >>> tied = Separation.of(np.array([1.0, 2.0, 3.0]), np.array([3.0]))
+    >>> round(aupr_in(tied), 4)
+    0.9167
+    """
     return float(average_precisions(separation.inside, separation.outside))
 
 
@@ -313,6 +367,13 @@ def fpr95(separation: Separation) -> float:
     """Return the share of in-distribution rows flagged where 95 % of the others are.
 
     Out-of-distribution is positive: the highest threshold that flags at least that share.
+
+    Examples
+    --------
+    Flagging both outside rows takes a threshold at 2, where three of four inside rows lie:
+
+    >>> fpr95(Separation.of(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 5.0])))
+    0.75
     """
     return float(false_positive_shares(separation.outside[::-1], separation.inside[::-1]))
 
@@ -321,12 +382,31 @@ def fpr95_in(separation: Separation) -> float:
     """Return the share of out-of-distribution rows that pass where 95 % of the others do.
 
     In-distribution is positive: the lowest threshold that lets at least that share pass.
+
+    Examples
+    --------
+    Passing all inside rows takes a threshold at 4, below which one of the two outside rows lies.
+    The literature prints both and calls both FPR95.
+
+    >>> fpr95_in(Separation.of(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 5.0])))
+    0.5
     """
     return float(false_positive_shares(separation.inside, separation.outside))
 
 
 def detection_error(separation: Separation) -> float:
-    """Return the smallest mean of missed share and false alarms over all thresholds."""
+    """Return the smallest mean of missed share and false alarms over all thresholds.
+
+    Examples
+    --------
+    Above 1 half of the inside rows are flagged and no outside row is missed; of scores that run the
+    wrong way, flagging none is best.
+
+    >>> right = Separation.of(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
+    >>> wrong = Separation.of(np.array([3.0]), np.array([1.0]))
+    >>> detection_error(right), detection_error(wrong)
+    (0.25, 0.5)
+    """
     return float(detection_errors(separation.inside, separation.outside))
 
 
@@ -395,7 +475,17 @@ class Counts:
 
 
 def threshold_at(separation: Separation, false_alarms: float) -> float:
-    """Return the lowest score above which at most that share of in-distribution rows lies."""
+    """Return the lowest score above which at most that share of in-distribution rows lies.
+
+    Examples
+    --------
+    Rows at the threshold pass, so that one in four lies above 3:
+
+    >>> rows = Separation.of(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 5.0]))
+    >>> threshold = threshold_at(rows, 0.25)
+    >>> threshold, counts_at(rows, threshold).false_alarms, counts_at(rows, threshold).missed
+    (3.0, 0.25, 0.5)
+    """
     return thresholds_at(separation, [false_alarms])[0]
 
 
@@ -436,7 +526,16 @@ def counts_of(separation: Separation, thresholds: Sequence[float]) -> list[Count
 
 
 def roc_points(separation: Separation, most: int = 400) -> tuple[Float, Float]:
-    """Return false alarms and flagged share along the curve, from (0, 0) to (1, 1), to be drawn."""
+    """Return false alarms and flagged share along the curve, from (0, 0) to (1, 1), to be drawn.
+
+    Examples
+    --------
+    The tie at 2 is one slope from (0, 0.5) to (0.5, 1), and neither corner of it:
+
+    >>> alarms, flagged = roc_points(Separation.of(np.array([1.0, 2.0]), np.array([2.0, 3.0])))
+    >>> alarms.tolist(), flagged.tolist()
+    ([0.0, 0.0, 0.5, 1.0], [0.0, 0.5, 1.0, 1.0])
+    """
     inside, outside = cells(separation, most)
     alarms, flagged = (np.cumsum(side[::-1]) for side in (inside, outside))
     alarms, flagged = alarms / alarms[-1], flagged / flagged[-1]
