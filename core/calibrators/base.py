@@ -163,9 +163,12 @@ class Calibrator(ABC):
         rows, answers, w = counted(logits, labels, weights)
         z = as_columns(rows)
         y = checked_labels(answers, z)
+        # Only a method that holds rows out, to choose a penalty, has to know which rows belong
+        # together.
         if groups is None:
             details = self._fit(z, y, w)
         else:
+            # The rows of weight 0 are gone from z; groups, given by file row, lose the same ones.
             if weights is not None:
                 groups = groups[weights > 0.0]
             details = self._fit_by_group(z, y, w, groups)
@@ -185,6 +188,8 @@ class Calibrator(ABC):
         z = self._checked(logits)
         p: Float = np.exp(self._ordered_log_proba(z))
         p /= p.sum(axis=1, keepdims=True)
+        # The confidence that a fit by ECE judged is put back to the last bit: an ulp moves a row
+        # over the edge of a bin, and what was fitted would no longer be what is measured.
         if self.keeps_accuracy:
             winner = z.argmax(axis=1)
             confidence = self._confidence(z)
@@ -273,6 +278,7 @@ class Calibrator(ABC):
         """Return logits as (N, K) that these parameters can be applied to."""
         self._require_fit()
         z = as_columns(logits)
+        # A temperature fits any number of classes; a map of each class only that of its own fit.
         fitted = self.n_classes
         if fitted is not None and fitted != z.shape[1]:
             raise Refused(
@@ -301,11 +307,15 @@ class Calibrator(ABC):
         start: float,
     ) -> FitReport:
         """Return how a fit went; the objective is measured where the fit left it out."""
+        # Searches have measured their objective on the way; closed forms leave both to be measured
+        # here, by the same function, so that methods can be ranked.
         before, after = details.before, details.after
         if before is None:
             before = objective_of(log_softmax(z), y, details.objective, weights)
         if after is None:
             after = objective_of(self.predict_log_proba(z), y, details.objective, weights)
+        # Summing in another order can raise an unchanged objective by a few ulps, which is not
+        # worse.
         worse = after > before + 1e-12
         parts = [details.message] if details.message else []
         if details.at_bound:
@@ -338,6 +348,8 @@ def as_columns(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
         raise Refused("HEADER_SHAPE", f"Logits have shape {logits.shape}", "give (N, K) or (N,)")
     if logits.ndim == 2 and logits.shape[1] < 2:
         raise Refused("CLASSES", "One class only", "give at least two columns, or a binary score")
+    # One logit s is that of class 1: softmax of (0, s) is sigmoid(s), so that two classes are no
+    # special case from here on.
     z = np.column_stack([np.zeros_like(logits), logits]) if logits.ndim == 1 else logits
     low, high = float(z.min()), float(z.max())
     if np.isnan(low) or high == np.inf:
@@ -351,6 +363,7 @@ def as_columns(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
         lowest = np.where(np.isneginf(wide), np.inf, wide).min(axis=1, keepdims=True)
         z = np.where(np.isneginf(wide), np.minimum(top + LOG_OF_ZERO, lowest), wide)
         low = float(z.min())
+    # Products of logits with weights of up to 1e100 must stay below 1e308.
     if max(-low, high) > LARGEST:
         what = f"Logits reach {max(-low, high):.3g}, beyond {LARGEST:g}"
         raise Refused("NONFINITE", what, "divide them, or give probabilities")
@@ -372,6 +385,7 @@ def checked_labels(labels: Int, z: npt.NDArray[np.floating]) -> Int:
         raise Refused(
             "LABEL_RANGE", f"Labels run {y.min()}..{y.max()}", f"expected 0..{n_classes - 1}"
         )
+    # With one class alone the best map says 1 for it, whatever the logits: that is no calibration.
     if (y == y[0]).all():
         raise cannot_fit(
             f"Every row to fit on has the label {y[0]}", "give rows of at least two classes"
@@ -398,6 +412,7 @@ def _numbers(value: Json, name: str, n_axes: int) -> Float:
         array = np.asarray(value)
     except ValueError as error:
         raise cannot_restore(f"{name} is not a rectangular table of numbers") from error
+    # A file may hold strings, ragged lists or objects; nothing but real numbers goes on.
     if array.dtype.kind not in "iuf" or array.ndim != n_axes or array.size == 0:
         raise cannot_restore(f"{name} must be numbers with {n_axes} axes")
     if not (np.abs(array) <= LARGEST).all():

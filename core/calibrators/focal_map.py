@@ -54,6 +54,8 @@ def log_focal_map(log_q: Float, gamma: float) -> Float:
     check_gamma(gamma)
     if gamma == 0.0:
         return log_q
+    # In log space from here to the end: at logits 40 apart 1 - q is 0 in float64, and the map,
+    # which divides by (1 - q)^gamma, would be 0/0 just where gamma matters most.
     log_u = log_rest(log_q)
     return log_softmax(log_weight(log_q, log_u, gamma))
 
@@ -75,8 +77,10 @@ def log_rest(log_q: Float) -> Float:
     (0.0, -50.0)
     """
     with np.errstate(divide="ignore"):
+        # For all but the leading class q is at most one half, where log1p(-q) is exact.
         log_u = np.log1p(-np.minimum(np.exp(log_q), 1.0))
     top = log_q.argmax(axis=-1)[..., None]
+    # A leader above one half takes its 1 - q from the sum of the others, which keeps its digits.
     leading = np.take_along_axis(log_q, top, axis=-1) > np.log(0.5)
     others = log_q.copy()
     np.put_along_axis(others, top, -np.inf, axis=-1)
@@ -89,6 +93,8 @@ def log_rest(log_q: Float) -> Float:
 def _focal_share(log_q: Float, log_u: Float) -> Float:
     """Return q h = -q log(q) / (1 - q); 0 at q = 0 and 1 at q = 1."""
     q, u = np.exp(log_q), np.exp(log_u)
+    # h = -log(q) / u is 0/0 at q = 1: near there as -log1p(-u) / u, whose limit is 1, elsewhere
+    # from log q itself. xlogy makes 0 of 0 log 0.
     small = u < 0.5
     tiny = u < np.finfo(float).tiny
     near_one = np.where(tiny, 1.0, -np.log1p(-np.where(small, u, 0.0)) / np.where(tiny, 1.0, u))
@@ -165,6 +171,7 @@ def gradient_factor(p: npt.ArrayLike, gamma: float) -> Float:
     q = np.asarray(p, dtype=np.float64)
     with np.errstate(divide="ignore"):
         log_q, log_u = np.log(q), np.log1p(-q)
+    # g = (1 - q)^gamma (1 + gamma q h), the form of `log_weight`: no power of (1 - q) below 0.
     return np.asarray((1.0 - q) ** gamma * (1.0 + gamma * _focal_share(log_q, log_u)))
 
 
@@ -205,6 +212,8 @@ def gamma_star(p0: npt.ArrayLike) -> Float:
     a, b = 1.0 - low, low * np.log(low)
     ratio, log_a = a / b, np.log1p(-low)
     w = lambertw(-np.exp((1.0 - ratio) * log_a) * log_a / b, -1).real
+    # From one half on the branch gives the trivial root gamma = 0 or below: no gamma is needed
+    # there.
     return np.where(p < 0.5, ratio + w / log_a, 0.0)
 
 
@@ -252,6 +261,9 @@ def inverse_focal_map(log_p: Float, gamma: float) -> Float:
         # Solve binary_focal_map(s) = target; the map is odd, so |target| is solved for.
         target = log_p[..., 1] - log_p[..., 0]
         size = np.abs(target)
+        # Proposition 3 the right way round: with 1 / T between these two the map of s lies between
+        # s times either, so the root lies between |target| over either. For gamma < 0 they change
+        # places.
         slopes = np.array([gamma + 1.0, gamma + 1.0 - 0.5 * np.log1p(gamma)])
         root = _root(
             lambda s, t: binary_focal_map(s, gamma) - t,

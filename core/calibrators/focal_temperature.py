@@ -89,6 +89,8 @@ class FocalMap(Calibrator):
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
     ) -> FitDetails:
         margins = LogitMargins.of(logits, labels, weights)
+        # Of many rows a sample finds the valley, and Newton's steps on more of them the bottom;
+        # calibration errors jump with every row that changes its bin, so all rows are looked at.
         if self.objective == "nll":
             few, *more = samples(margins, logits, labels)
         else:
@@ -97,6 +99,7 @@ class FocalMap(Calibrator):
         best: SearchPoint | None = self._best_on(few)
         for rows in more:
             best = best and newton_refine(rows, best, BOUNDS, along_gamma=True)
+        # gamma = 0, no change, stays a candidate: it is what makes `improves_nll` true.
         best = min(best or self._best_on(margins), SearchPoint(before, 0.0, 1.0))
         self.gamma_ = best.gamma
         return FitDetails(self.objective, before, best.value, at_end(best.gamma, GAMMAS))
@@ -111,6 +114,8 @@ class FocalMap(Calibrator):
         points = np.round(np.linspace(*GAMMAS, n_points), 12)
         values = value(points)
         at = int(values.argmin())
+        # The best point's neighbours enclose the lowest value, if the curve has one valley between
+        # them.
         ends = points[max(at - 1, 0)], points[min(at + 1, n_points - 1)]
         gamma, lowest = grid_zoom(value, *ends, rounds=ZOOMS.get(self.objective, 2))
         start = SearchPoint(float(values[at]), float(points[at]), 1.0)
@@ -179,6 +184,7 @@ class FocalTemperature(Calibrator):
             of_grid = GRIDS[self.search]
             best = best_on_grid(margins, self.objective, on_grid, of_grid)
             gammas, temperatures = (on_grid[0], on_grid[-1]), (of_grid[0], of_grid[-1])
+        # Temperature first, then the map: Komisarenko and Kull 2024, 4.2. The two do not commute.
         self.gamma_, self.temperature_ = best.gamma, best.temperature
         before = float(scores(margins, self.objective, 1.0, [0.0])[0])
         at_bound = at_end(best.gamma, gammas) or at_end(best.temperature, temperatures)
@@ -195,6 +201,8 @@ class FocalTemperature(Calibrator):
         if self.objective != "nll":
             plain = best_temperature(margins, self.objective, "exact")
             return self._downhill(margins, plain)
+        # Temperature scaling's own optimum is always compared, so that the larger family never
+        # loses to the smaller one that it contains.
         temperature, _, after = nll_temperature(logits, labels, margins.weights)
         plain = SearchPoint(after, 0.0, temperature)
         few, *more = samples(margins, logits, labels)

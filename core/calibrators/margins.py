@@ -59,9 +59,12 @@ def counted(logits: Logits, labels: Int, weights: Float | None) -> tuple[Logits,
         what = f"{logits.shape[:1]} rows of logits, weights {weights.shape}"
         raise Refused("LENGTH_MISMATCH", what, "give one weight per row")
     own = Weights.of("weights", weights).of_row
+    # A row of weight 0 must not count as a row either: not for the smallest number of rows, nor for
+    # which classes occur.
     if not own.all():
         kept = np.flatnonzero(own)
         logits, labels, own = logits[kept], labels[kept], own[kept]
+    # Weights that are all 1 take the path without weights, whose sums have the same bits.
     return logits, labels, None if (own == 1.0).all() else own
 
 
@@ -159,7 +162,10 @@ class LogitMargins:
             part = slice(rows[0], rows[-1] + 1)
             winner[part] = logits[part].argmax(axis=1)  # of all rows at once it might copy them
             block, at = logits[part].astype(np.float64), np.arange(rows.size)
+            # The winner's own 0 is left out: with it, 1 - confidence would be a difference of
+            # near-equal numbers, without it a sum of small ones.
             block -= block[at, winner[part]][:, None]
+            # Before the sort, after which a column is no class any more.
             own = block[at, labels[part]]
             truth.append(np.where(labels[part] == winner[part], np.nan, own))
             block[at, winner[part]] = np.inf  # sorted to the end
@@ -218,6 +224,8 @@ class LogitMargins:
             if self.weights is not None:
                 own = self.weights[start : start + part.n]
                 of_wrong = own[wrong]
+            # log p of the truth is log p of the winner plus log(truth / winner), and the second is
+            # 0 where the answer is right: so only wrong rows need a class of their own.
             for k, gamma in enumerate(gammas):
                 total[k] += weighed(np.log1p(part.odds(gamma)), own).sum()
                 total[k] -= weighed(part.log_ratio(gamma, log_e, wrong), of_wrong).sum()
@@ -243,6 +251,7 @@ class _ScaledBlock:
         e = np.exp(log_e)
         total = e.sum(axis=0)
         log_total = np.log(np.maximum(total, TINY))
+        # Where the sum underflows, its logarithm is taken from the largest of the others instead.
         lost = np.flatnonzero(total < TINY)
         if lost.size:
             top = log_e[:, lost].max(axis=0)
@@ -259,6 +268,8 @@ class _ScaledBlock:
         if gamma == 0.0:
             return self.total
         q, q_share, log_u = self._others
+        # w of the other classes over w of the winner; q of these is at most one half, so that 1 - q
+        # is safe.
         weight = np.exp(log_u * -gamma)
         weight *= q
         weight /= 1.0 + gamma * q_share
@@ -325,6 +336,7 @@ def samples(
     logits, labels : (N, K) array of float, (N,) array of int
         What they are of.
     """
+    # Every stride-th row, not the first ones: files are often sorted by class.
     stride = margins.n // SAMPLE_ROWS
     while stride > 1:
         weights = None if margins.weights is None else margins.weights[::stride]

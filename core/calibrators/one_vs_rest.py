@@ -91,6 +91,7 @@ class OneVsRest(Calibrator):
         p = self._map_columns(MappedClasses(logits))
         p = np.concatenate([1.0 - p, p]).T if len(p) == 1 else p.T
         total = p.sum(axis=1, keepdims=True)
+        # Every map can say 0 for a row: then no class is favoured.
         p = np.where(total > 0.0, p, 1.0)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(p / p.sum(axis=1, keepdims=True)))
@@ -168,6 +169,7 @@ class Beta(OneVsRest):
         coefficients = np.tile(IDENTITY, (len(present), 1))
         messages = set()
         for row, p, u, y in zip(coefficients, *columns.logs, present, strict=True):
+            # A class that is always or never there has no finite best c.
             if 0 < np.count_nonzero(y) < y.size:
                 row[:], message = _coefficients(p, u, y, weights)
                 messages.add(message)
@@ -198,6 +200,8 @@ def _coefficients(
     log_p: Float, log_u: Float, present: Bool, weights: Float | None
 ) -> tuple[Float, str]:
     """Return a, b, c of one class, and what to say of the search."""
+    # Logistic regression on log p and -log(1 - p), whose loss is convex (Kull et al. 2017); a and b
+    # at least 0 keep the map rising.
     features = np.stack([log_p, -log_u, np.ones_like(log_p)])
     sign = np.where(present, 1.0, -1.0)
     total = total_of(sign.size, weights)
@@ -273,6 +277,7 @@ class Histogram(OneVsRest):
         self.frequencies_ = np.empty((len(columns.p), self.n_bins))
         empty = 0
         for row, p, y in zip(self.frequencies_, columns.p, present, strict=True):
+            # (low, high] as in the papers, edges k / n in float64; np.arange would let them drift.
             index = bin_index(p, edges)
             count = np.bincount(index, weights, self.n_bins)
             hits = np.bincount(index, weighed(y, weights), self.n_bins)
@@ -349,6 +354,7 @@ class Isotonic(OneVsRest):
         self, columns: MappedClasses, present: Bool, weights: Float | None
     ) -> FitDetails:
         knots = [rising_knots(p, y, weights) for p, y in zip(columns.p, present, strict=True)]
+        # The maps have different numbers of knots, so they are stored end to end with their sizes.
         self.x_ = np.concatenate([x for x, _ in knots])
         self.y_ = np.concatenate([y for _, y in knots])
         self.sizes_ = np.array([float(x.size) for x, _ in knots])
@@ -397,6 +403,8 @@ class IsotonicOrdered(Calibrator):
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
     ) -> FitDetails:
         p = softmax(logits)
+        # All N K cells as one set of claims: a single rising map cannot change the order within a
+        # row.
         present = labels[:, None] == np.arange(logits.shape[1])
         of_cells = None if weights is None else np.repeat(weights, p.shape[1])
         self.x_, self.y_ = rising_knots(p.ravel(), present.ravel(), of_cells)
@@ -437,11 +445,14 @@ def rising_knots(x: Float, present: Bool, weights: Float | None = None) -> tuple
     >>> x.tolist(), y.tolist()
     ([0.1, 0.2, 0.3], [0.0, 0.5, 0.5])
     """
+    # Tied values are averaged before pooling: adjacent violators would otherwise depend on the
+    # order of the rows.
     places, index = places_of(x)
     count, hits = np.bincount(index, weights), np.bincount(index, weighed(present, weights))
     starts = isotonic_regression(hits / count, weights=count).blocks
     # Divided once from whole numbers: classes with the same frequency tie to the last bit.
     y = np.add.reduceat(hits, starts[:-1]) / np.add.reduceat(count, starts[:-1])
+    # Both ends of each flat piece: in between the map is drawn linearly, as scikit-learn does.
     keep, piece = np.unique(np.stack([starts[:-1], starts[1:] - 1]).T, return_index=True)
     return places[keep], y[piece // 2]
 
@@ -460,6 +471,8 @@ def places_of(x: Float) -> tuple[Float, Int]:
     """
     places = np.unique(x)
     keep = np.ones(places.size, dtype=np.bool_)
+    # Greedy from the left, measured from the first of a cluster: a chain of tiny steps cannot drag
+    # far values into one place.
     for at in np.flatnonzero(np.diff(places) < RESOLUTION):
         if keep[at]:
             keep[at + 1 : np.searchsorted(places, places[at] + RESOLUTION)] = False

@@ -62,6 +62,8 @@ class PerLabel:
         start = time.perf_counter()
         members: list[Calibrator | None] = []
         reasons: list[str] = []
+        # A label that is always or never there keeps its probabilities and is named; only where
+        # none can be fitted the file is refused.
         for k in range(logits.shape[1]):
             try:
                 members.append(self._fitted(logits[:, k], labels[:, k], weights, groups))
@@ -113,6 +115,7 @@ class PerLabel:
                 f"Fitted on {len(self.members_)} labels, the file has shape {logits.shape}",
                 "apply it to scores of the same model",
             )
+        # Each label is a question of two classes, of which the second is its presence.
         return np.stack(
             [
                 unchanged(column) if member is None else predict(member, column)[:, 1]

@@ -94,6 +94,8 @@ def descend(
     point, value, message : (P,) float64, float, str
         The message is empty where the search settled.
     """
+    # L-BFGS-B stops on the smaller of two rules, so the tolerance of the value is far below what is
+    # printed; scipy's defaults end at a relative 2e-9.
     optimum = minimize(
         objective,
         start,
@@ -206,6 +208,8 @@ class _Grid:
         # Far apart where temperature changes little: even steps of log T.
         logs = np.log(np.array(temperatures))
         even = np.linspace(logs[0], logs[-1], 2 if falling else COARSE)
+        # Whatever the grid, its first and last temperature are among the coarse ones: no stretch is
+        # left open.
         self.coarse = np.unique(np.searchsorted(logs, even - ROUNDING)).tolist()
         for column in self.coarse:
             self.measure(range(len(gammas)), column)
@@ -243,6 +247,7 @@ class _Grid:
     def skip_by_bound(self, rows: Sequence[int]) -> None:
         """Try the stretch with the lowest bound first, halve it, until no bound is below."""
         best = float(np.nanmin(self.values[list(rows)]))
+        # Best-first branch and bound: the heap is ordered by what a stretch could still offer.
         heap = [
             (self.bound(row, low, high), row, low, high)
             for row in rows
@@ -250,6 +255,8 @@ class _Grid:
             if high - low > 1
         ]
         heapq.heapify(heap)
+        # Ties with the best are still tried: of equal values the first on the grid must win, as by
+        # trying all.
         while heap and heap[0][0] <= best + ROUNDING:
             _, row, low, high = heapq.heappop(heap)
             middle = (low + high) // 2
@@ -261,8 +268,11 @@ class _Grid:
 
     def bound(self, row: int, low: int, high: int) -> float:
         """Return what the error cannot fall below between two temperatures."""
+        # |mean confidence - accuracy| bounds any binned error from below; between two temperatures
+        # the mean confidence stays between its ends, but for the slack.
         ends = self.means[row, [low, high]]
         slack = self.slack * abs(float(ends[1] - ends[0]))
+        # The reference AdaECE has rows in no bin (np.interp's edges), which the bound does not see.
         if self.objective == "ada_ece":
             slack += float(self.left_out[row, [low, high, self.coarse[-1]]].max())
         accuracy = self.margins.accuracy
@@ -281,6 +291,8 @@ class _Grid:
         while True:
             tried = np.flatnonzero(~np.isnan(self.values[row]))
             here = int(np.searchsorted(tried, at))
+            # The lowest point so far and the tried ones on its two sides enclose the valley's
+            # bottom.
             near = tried[max(here - 1, 0) : here + 2]
             middles = [int(m) for m in (near[1:] + near[:-1]) // 2 if m not in tried]
             if not middles:
@@ -331,6 +343,7 @@ def simplex_refine(
 
     gammas, logs = bounds[0], tuple(np.log(bounds[1]))
     origin = np.array([start.gamma, np.log(start.temperature)])
+    # A first triangle of the size of the grid's own steps: a larger one could leave the valley.
     simplex = origin + np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.02]])
     optimum = minimize(
         value,
@@ -367,12 +380,15 @@ def newton_refine(
     low, high = np.array([bounds[0], np.log(bounds[1])]).T
     at, last = np.array([start.gamma, np.log(start.temperature)]), np.inf
     for _ in range(SETTLE_STEPS):
+        # The differences of `_around` need room on either side within the bounds.
         if (at - STEP < low)[free].any() or (at + STEP > high)[free].any():
             break
         value, slope, curve = _around(margins, at)
+        # Climbing, or a curvature that is not positive: a quadratic model says nothing here.
         if value > last + ROUNDING or np.linalg.eigvalsh(curve[free, free])[0] <= 0.0:
             break
         step = np.linalg.solve(curve[free, free], -slope[free])
+        # Half of slope times step is what the step gains by the quadratic model.
         if -slope[free] @ step <= 2.0 * SETTLED:
             return SearchPoint(value, float(at[0]), float(np.exp(at[1])))
         at[free] += step
@@ -387,6 +403,7 @@ def _around(margins: LogitMargins, at: Float) -> tuple[float, Float, Float]:
     lower, here, upper = margins.nll(float(np.exp(log_t)), [gamma - g, gamma, gamma + g])
     behind, beyond = margins.nll(float(np.exp(log_t + t)), [gamma, gamma + g])
     slope = np.array([(upper - lower) / (2.0 * g), (behind - right) / (2.0 * t)])
+    # The mixed derivative from two corners and the axes: seven values instead of nine.
     mixed = (beyond - behind - upper + 2.0 * here - lower - right + left) / (2.0 * g * t)
     of_gamma = (upper - 2.0 * here + lower) / g**2
     of_log_t = (behind - 2.0 * here + right) / t**2

@@ -69,6 +69,8 @@ class Spline(Calibrator):
         at = _scored(log_p)[:, None]
         score = np.exp(np.take_along_axis(log_p, at, axis=1))
         new = np.interp(score, self.scores_, self.recalibrated_)
+        # The others share 1 - new in their old proportions; log(1 - p) of the scored class is exact
+        # there.
         left = np.take_along_axis(log_rest(log_p), at, axis=1)
         with np.errstate(divide="ignore"):
             out = log_p - left + np.log1p(-new)
@@ -113,14 +115,17 @@ def spline_map(score: Float, correct: Bool, weights: Float | None = None) -> tup
     places, index = places_of(score)
     count = np.bincount(index, weights)
     hits = np.bincount(index, weighed(correct, weights))
+    # Weights that stand for many rows take several steps, but never more than a million in all.
     share = min(1.0, max(score.size, MAX_STEPS) / count.sum())
     steps = np.maximum(np.round(count * share), 1.0).astype(np.int64)
     ordered, hit = np.repeat(places, steps), np.repeat(hits / count, steps)
     size = np.repeat(count / steps, steps)
+    # x_i = i / (n - 1), as in Gupta et al. 2021: ranks before each step, from 0 to exactly 1.
     passed = np.cumsum(size) - size
     x = passed * (1.0 / passed[-1])
     spline = knot_spline(x, np.cumsum(size * (hit - ordered)) / count.sum(), size)
     new = ordered + spline(x, 1)
+    # Tied scores get the mean of their steps' values, or the order of rows would show.
     ends = np.cumsum(steps)
     mean = np.diff(np.concatenate([[0.0], np.cumsum(new)])[np.concatenate([[0], ends])]) / steps
     keep = np.unique(np.round(np.linspace(0, places.size - 1, MAX_POINTS)).astype(np.int64))

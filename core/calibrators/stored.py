@@ -55,6 +55,7 @@ def code(calibrator: Calibrator | PerLabel) -> str:
     """
     calibrator.parameters()  # raises where there are none
     method = calibrator.make() if isinstance(calibrator, PerLabel) else calibrator
+    # Only what the body calls is written out, so that a temperature is five lines.
     body = method.program
     helpers = [SOFTMAX, *([RISE] if "rise(" in body else [])]
     modules = ["bisect"] if "bisect" in "".join([*helpers, body]) else []
@@ -106,6 +107,8 @@ def make(name: str, task: Task, *, objective: str = "nll", search: str = "exact"
         what = f"{kind.label} has no form for {task.value}"
         raise UsageError("SETTING", what, f"use {', '.join(fitting)}")
     given = {"objective": objective, "search": search}
+    # `paper` and others are older names; a method that has no such choice ignores the setting,
+    # since one pair of settings is asked for a whole list of methods.
     own = {setting: OTHER_NAMES.get(value, value) for setting, value in given.items()}
     taken = {
         setting: value for setting, value in own.items() if value in kind.choices.get(setting, ())
@@ -139,6 +142,8 @@ def from_json(stored: object) -> Fittable:
         file = codec.read(StoredCalibrator, stored, "calibrator", stored=True)
         kind = CALIBRATORS[file.method]
         older = OLDER.get(file.method, {})
+        # Order matters: settings that did not exist yet first, then what the file says, in today's
+        # words.
         named_now = ABSENT.get(file.method, {}) | {
             key: older.get(value, value) if isinstance(value, str) else value
             for key, value in file.settings.items()

@@ -142,6 +142,8 @@ def best_temperature(margins: LogitMargins, objective: str, search: str) -> Sear
     if search != "exact":
         return best_on_grid(margins, objective, (0.0,), GRIDS[search])
     start = best_on_grid(margins, objective, (0.0,), BOTH_GRIDS)
+    # Between the neighbours of the best grid point; beyond the last grid point up to the end of the
+    # range.
     at, last = BOTH_GRIDS.index(start.temperature), len(BOTH_GRIDS) - 1
     low, high = BOTH_GRIDS[max(at - 1, 0)], BOTH_GRIDS[min(at + 1, last)]
     if at == last:
@@ -187,6 +189,7 @@ def nll_temperature(
     rows = _TemperatureRows(logits, labels, weights)
     stride = len(labels) // SAMPLE_ROWS
     sample = rows.every(max(stride, 1))
+    # With every answer right the slope stays below 0 for every b: the optimum is the largest b.
     if sample.all_right() and rows.all_right():
         start = 1.0 / TEMPERATURES[0]  # the slope never turns and steps would crawl
     else:
@@ -233,6 +236,7 @@ def _descend(rows: _TemperatureRows, start: float) -> _Descent:
         here = _derivatives(rows, at)
         value, slope, step = here.value, here.slope, here.step
         first = value if first is None else first
+        # Done where the slope is 0, or points out of the range at its end.
         if slope == 0.0 or (slope < 0.0 and at >= high) or (slope > 0.0 and at <= low):
             break
         if abs(step) <= TOLERANCE * at:
@@ -240,10 +244,14 @@ def _descend(rows: _TemperatureRows, start: float) -> _Descent:
             at = min(max(at + step, low), high)
             rise = step * (slope + step * (here.curve / 2.0 + step * here.twist / 6.0))
             return _Descent(at, value + rise, first)
+        # The NLL is convex in b = 1 / T, not in T: the sign of the slope says on which side the
+        # optimum lies, and the bracket only ever shrinks.
         if slope < 0.0:
             low, tried_low = at, True
         else:
             high, tried_high = at, True
+        # A step out of the bracket: to the end if nobody has been there, else to the middle of log
+        # b.
         if at + step >= high:
             step = (float(np.sqrt(low * high)) if tried_high else high) - at
         elif at + step <= low:
@@ -282,6 +290,8 @@ def _derivatives(rows: _TemperatureRows, inverse: float) -> _Derivatives:
         total, mean, square, cube, own = sums = np.empty((5, labels.size))
         read_tempered_rows(wide_enough(rows.logits[part]), labels, inverse, sums)
         weights = None if rows.weights is None else rows.weights[part]
+        # d/db of log sum exp(b z) - b z_y: mean, variance and third central moment of z under the
+        # softmax.
         value += float(weighed(np.log(total) - inverse * own, weights).sum())
         slope += float(weighed(mean - own, weights).sum())
         curve += float(weighed(square - mean**2, weights).sum())
@@ -340,6 +350,8 @@ class Ensemble(Calibrator):
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
     ) -> FitDetails:
         if self.objective == "nll":
+            # T is fitted as if alone and then kept (Zhang et al. 2020): the weights are a convex
+            # problem only for a fixed T.
             self.temperature_, before, _ = nll_temperature(logits, labels, weights)
             bounds = TEMPERATURES
             parts = self._parts(logits)[:, np.arange(labels.size), labels]
@@ -371,6 +383,7 @@ def _nll_weights(log_parts: Float, of_rows: Float | None) -> tuple[Float, float]
     """Return the weights that minimise the NLL of the true class's parts, (3, N)."""
 
     def objective(weights: Float) -> tuple[float, Float]:
+        # A weight of 0 may not make log 0 of a row that the other parts would explain.
         log_mix = logsumexp(log_parts, axis=0, b=np.maximum(weights, 1e-300)[:, None])
         ratio = np.exp(np.minimum(log_parts - log_mix, LOG_LARGE))
         return -mean(log_mix, of_rows), -np.average(ratio, axis=1, weights=of_rows)
@@ -382,6 +395,7 @@ def _brier_weights(parts: Float, labels: Int, of_rows: Float | None) -> tuple[Fl
     """Return the weights that minimise the Brier score of parts, (3, N, K)."""
     n = labels.size
     own = parts if of_rows is None else parts * of_rows[:, None]
+    # The Brier score is quadratic in the weights: one pass over the rows gives its 3 x 3 matrix.
     gram = np.einsum("ink,jnk->ij", own, parts) / total_of(n, of_rows)
     hit = np.average(parts[:, np.arange(n), labels], axis=1, weights=of_rows)
 
@@ -404,6 +418,7 @@ def _on_simplex(objective: Callable[[Float], tuple[float, Float]]) -> tuple[Floa
         options={"ftol": 1e-14, "maxiter": 500},
     )
     weights = np.clip(optimum.x, 0.0, 1.0)
+    # SLSQP can stop a hair above a corner; temperature alone and no change are always compared.
     choices = [weights / weights.sum(), *np.eye(3)[:2]]
     values = [objective(choice)[0] for choice in choices]
     best = int(np.argmin(values))
@@ -428,6 +443,7 @@ def _brier_temperature(
         return np.array([_brier(log_p, labels, of_rows) for log_p in scaled])
 
     low, high = np.log(BRIER_TEMPERATURES)
+    # The Brier score is not convex in T or b, so a coarse look comes before the zoom.
     coarse = np.linspace(low, high, COARSE)
     at = int(values(coarse).argmin())
     ends = coarse[max(at - 1, 0)], coarse[min(at + 1, COARSE - 1)]

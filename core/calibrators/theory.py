@@ -131,6 +131,8 @@ def logit_grid(n_classes: int, *, spread: float = 10.0, step: float = 0.1) -> Fl
     [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
     """
     axis = np.arange(round(spread / step) + 1) * step
+    # A shift of all logits changes no probability, so the last is 0; of every order of the same
+    # logits the descending one is kept.
     free = np.meshgrid(*[axis] * (n_classes - 1), indexing="ij")
     rows = np.stack([*(part.ravel() for part in free), np.zeros(free[0].size)], axis=1)
     return np.asarray(rows[(np.diff(rows, axis=1) <= 0.0).all(axis=1)])
@@ -322,6 +324,7 @@ def fcl_minimiser(truth: npt.ArrayLike, gamma: float, weight: float) -> Float:
     p = np.asarray(truth, dtype=np.float64)
     if not np.all((p > 0.0) & (p < 1.0)):
         raise UsageError("SETTING", "The share lies outside (0, 1)", "give one between 0 and 1")
+    # The slope of the expected loss ascends in q, from below 0 near 0 to above 0 near 1.
     solution = elementwise.find_root(
         partial(_fcl_slope, gamma=gamma, weight=weight), (EDGE, 1.0 - EDGE), args=(p,)
     )
@@ -330,6 +333,8 @@ def fcl_minimiser(truth: npt.ArrayLike, gamma: float, weight: float) -> Float:
 
 def _fcl_slope(q: Float, p: Float, *, gamma: float, weight: float) -> Float:
     """Return the derivative in q of the expected loss; ascending, since the loss is convex."""
+    # d/dq of p L(q) + (1 - p) L(1 - q): the focal part is g / q for either outcome, the squared
+    # distance 2 weight ((1 - q)^2 or q^2), hence 4 weight (q - p).
     focal = (1.0 - p) * gradient_factor(1.0 - q, gamma) / (1.0 - q)
     return np.asarray(focal - p * gradient_factor(q, gamma) / q + 4.0 * weight * (q - p))
 
@@ -358,13 +363,17 @@ def risk_isolines(
     lines : (S, RAYS + 1, 3) float64
         Closed lines of probabilities, exact for their level.
     """
+    # Along a ray from the smallest risk a convex risk only rises: one crossing of each level a ray.
     edge = _edge(centre)
     longest = np.linalg.norm(edge - centre, axis=-1).argmax()
+    # 32 levels along the longest ray, whose areas are measured; the asked areas lie between them.
     along = np.linspace(0.98, 0.02, 32)[:, None]
     tried = risk(edge[longest] + along * (centre - edge[longest]))
     # The share of the triangle that lies within each closed line.
     lines = place(_level_points(risk, centre, edge[::6], tried))
     x, y = lines[..., 0], lines[..., 1]
+    # Shoelace formula; twice the area in (x, y) is the share of a triangle whose own area is one
+    # half.
     turns = x[:, :-1] * y[:, 1:] - x[:, 1:] * y[:, :-1]
     coarse = np.asarray(np.abs(turns.sum(axis=-1)))
     levels = np.interp(shares, coarse, tried)
@@ -376,6 +385,7 @@ def _edge(centre: Float) -> Float:
     angle = np.linspace(0.0, 2.0 * np.pi, RAYS + 1)[:, None]
     across, up = np.array([1.0, -1.0, 0.0]), np.array([1.0, 1.0, -2.0]) / np.sqrt(3.0)
     ray = np.cos(angle) * across + np.sin(angle) * up
+    # The first of three entries to reach 0 along the ray ends it.
     reach = np.where(ray < 0.0, centre / np.minimum(ray, -EDGE), -np.inf)
     edge = centre - ray * reach.max(axis=-1, keepdims=True)
     np.put_along_axis(edge, reach.argmax(axis=-1)[:, None], 0.0, axis=-1)

@@ -103,9 +103,12 @@ class Vector(Calibrator):
             value, residual = _nll(z * slopes + bias, labels, weights)
             return value, np.concatenate([(residual * z).sum(axis=0), residual.sum(axis=0)])
 
+        # From the identity: the convex loss can only fall below that of the unchanged scores.
         start = np.concatenate([np.ones(n_classes), np.zeros(n_classes)])
         optimum, after, message = descend(objective, start, steps=STEPS)
         self.weights_, self.bias_ = optimum[:n_classes], optimum[n_classes:]
+        # A training NLL near 0 means that some direction separates the rows and would grow for
+        # ever.
         messages = [message, SEPARATED if after < SEPARATED_NLL else ""]
         summary = "; ".join(text for text in messages if text)
         return FitDetails("nll", objective(start)[0], after, message=summary)
@@ -182,6 +185,7 @@ class Matrix(Calibrator):
         penalty = self.penalty
         if penalty is None:
             penalty = _choose_penalty(rows, _folds(groups))
+        # The penalty is 0 at the identity, so the start has the NLL of the unchanged scores.
         start = _identity(x.shape[1])
         optimum, message = _fit_affine(rows, penalty, start, _steps(x.shape[1]))
         self.weights_, self.bias_ = _split(optimum)
@@ -260,6 +264,7 @@ def _nll(scores: Float, labels: Int, weights: Float | None) -> tuple[float, Floa
     """Return the mean NLL and its gradient by the scores, (N, K)."""
     log_p = log_softmax(scores)
     rows = np.arange(labels.size)
+    # The gradient of the NLL by the scores is p - onehot, of each row by its weight.
     residual = np.exp(log_p)
     residual[rows, labels] -= 1.0
     gradient = weighed(residual.T, weights).T / total_of(labels.size, weights)
@@ -282,6 +287,8 @@ def _fit_affine(rows: _LinearRows, penalty: float, start: Float, steps: int) -> 
     x, labels, of_rows = rows
     n_classes = x.shape[1]
     off = 1.0 - np.eye(n_classes)
+    # ODIR (Kull et al. 2019): lambda over the K (K - 1) weights off the diagonal, mu over the K
+    # biases; lambda = mu here.
     scale = penalty / (n_classes * (n_classes - 1)), penalty / n_classes
 
     def objective(flat: Float) -> tuple[float, Float]:
@@ -307,16 +314,19 @@ def _folds(groups: Int) -> Int:
 def _choose_penalty(rows: _LinearRows, fold: Int) -> float:
     """Return the penalty with the smallest held-out NLL."""
     n, n_classes = rows.x.shape
+    # What a step of the fit costs: with many classes cross-validation would take hours.
     cells = n * n_classes**2
     if cells > HELD_OUT_CELLS:
         return float(n_classes**2)
     numbers = np.unique(fold)  # of two groups there are two folds
     held_out = [fold == k for k in (numbers if cells <= CROSS_CELLS else numbers[:1])]
     fits = [_identity(n_classes)] * len(held_out)
+    # From the strongest penalty down, each fit starting at the one before: few steps suffice.
     steps = min(FOLD_STEPS, _steps(n_classes))
     chosen, best = PENALTIES[0], np.inf
     for penalty in PENALTIES:
         total = 0.0
+        # Summed over rows, not over folds: unequal folds would else count alike.
         for k, out in enumerate(held_out):
             fits[k], _ = _fit_affine(rows.take(~out), penalty, fits[k], steps)
             weights, bias = _split(fits[k])
@@ -324,6 +334,8 @@ def _choose_penalty(rows: _LinearRows, fold: Int) -> float:
             log_p = log_softmax(left_out.x @ weights.T + bias)
             loss = objective_of(log_p, left_out.labels, "nll", left_out.weights)
             total += loss * total_of(len(left_out.labels), left_out.weights)
+        # The held-out NLL falls and then rises with a weaker penalty; the first rise ends the
+        # search.
         if total >= best:
             break
         chosen, best = penalty, total

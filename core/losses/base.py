@@ -35,6 +35,8 @@ class OtherClasses(torch.autograd.Function):
             shapes = f"{tuple(targets.shape)} for logits {tuple(logits.shape)}"
             raise ValueError(f"targets of shape {shapes}: one per row is needed")
         logits, targets = logits.contiguous(), targets.contiguous()
+        # One read of the logits for both passes: the shares are kept, the gradient needs nothing
+        # else.
         read = _compiled_read if _has_loops(logits) else _read
         share, rows = read(logits, targets, with_below=with_below)
         ctx.save_for_backward(logits, targets, share, rows)
@@ -60,6 +62,7 @@ def _has_loops(logits: Tensor) -> bool:
 def _read(logits: Tensor, targets: Tensor, *, with_below: bool) -> tuple[Tensor, Tensor]:
     """Return the softmax of the others, and (4, N): log-odds, squares, class below and gap."""
     true = targets.unsqueeze(-1)
+    # The true class is ruled out, so that the softmax is over the others only.
     others = logits.scatter(-1, true, -torch.inf)
     share = others.softmax(dim=-1)
     of_true = logits.gather(-1, true).squeeze(-1)
@@ -77,9 +80,12 @@ def _gradient(
     logits: Tensor, targets: Tensor, share: Tensor, rows: Tensor, slopes: list[Tensor]
 ) -> Tensor:
     true, double = targets.unsqueeze(-1), 2 * slopes[1]
+    # -s of the log-odds, and 2 s (s - squares) of the squares, in one expression.
     constant = slopes[0] + double * rows[1]
     total = (share * double.unsqueeze(-1)).sub_(constant.unsqueeze(-1)).mul_(share)
+    # The true class: 1 for the log-odds, none for the squares.
     total.scatter_(-1, true, slopes[0].unsqueeze(-1))
+    # The class below, in equal parts among ties, and the true class with the opposite sign.
     if len(slopes) > 2:
         tied = logits == rows[2].unsqueeze(-1)
         part = slopes[2] / tied.sum(dim=-1).clamp(min=1)
@@ -142,6 +148,7 @@ class Loss(nn.Module, ABC):
             Finite.
         targets : (N,) tensor of int64 in 0..K-1, or (N, L) tensor of 0 and 1
         """
+        # float16 logits would lose 1 - p from 2^-11 on: losses are computed in float32 at least.
         precise = logits if logits.dtype == torch.float64 else logits.float()
         total = self.losses(precise, targets).sum()
         return total / len(logits) if self.reduction == "mean" else total
@@ -181,6 +188,8 @@ class Loss(nn.Module, ABC):
         One answer a row, the most probable class (the lowest index on ties); with many labels
         N L answers, each the more probable of yes and no.
         """
+        # float64, as the audit computes: a confidence that rounds to 1 in float32 would tie here
+        # and not there.
         precise = logits.detach().double()
         if self.task is Task.MULTILABEL:
             right = (precise > 0) == (targets > 0)

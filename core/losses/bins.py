@@ -125,8 +125,11 @@ class AdaFocalRule:
 
     def update(self, gamma: Float, bins: ValidationBins) -> GammaUpdate:
         """Return the gammas that follow; a gamma stays with the index of its bin."""
+        # gamma > 0 grows where the model is over-confident; below 0, inverse focal loss, it shrinks
+        # towards 0. A gamma of exactly 0 counts as below, as released.
         side = np.where(gamma > 0, 1.0, -1.0)
         moved = gamma * np.exp(side * self.rate * bins.gap)
+        # Switched first and bounded after, as in the released code; the paper says the reverse.
         small = np.abs(moved) < self.s_th
         moved = np.where(small, np.where(moved > 0, -self.s_th, self.s_th), moved)
         return GammaUpdate(bins, np.clip(moved, self.gamma_min, self.gamma_max), small)
@@ -186,6 +189,7 @@ class UpdateSchedule:
             if every != EPOCH and int(every) > MOST_BATCHES:
                 raise ValueError(setting)
             steps.append((int(start or 0), None if every == EPOCH else int(every)))
+        # From epoch 0 on and ascending, or an epoch would have no step or two.
         if steps[0][0] != 0 or any(a[0] >= b[0] for a, b in pairwise(steps)):
             raise ValueError(setting)
         return cls(tuple(steps))
@@ -270,6 +274,7 @@ def replay(
         if not np.isfinite(answers.confidence).all():
             what = "Validation logits that are not numbers"
             raise Refused("NONFINITE", what, "replay the epochs before", f"epoch {epoch}")
+        # The bins of an epoch decide the gammas of the next one.
         updates.append(rule.update(gamma, validation_bins(answers, n_bins)))
         gamma = updates[-1].gamma
     return bin_history(updates)

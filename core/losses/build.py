@@ -116,6 +116,7 @@ def build(
         raise UsageError(
             "SETTING", f"{entry.label} cannot train {task}", f"use it for {', '.join(entry.tasks)}"
         )
+    # One label is a question by itself; a softmax over one column would be constant.
     least = 1 if task is Task.MULTILABEL else 2
     if n_classes < least:
         raise UsageError("SETTING", f"{n_classes} classes", f"give at least {least}")

@@ -444,6 +444,7 @@ def losses_of(method: str, dataset: str, network: str) -> tuple[Loss, ...]:
         return ({"name": "adafocal", "n_bins": int(last)},)
     if method == "fla_532":  # by the text, and by the released code
         return tuple({"name": method, "edges": edges} for edges in ("text", "released"))
+    # Kumar et al. train texts with lambda 8 and images with 2 (Mukhoti et al. 2020, appendix D).
     if method == "mmce":
         weight = {"lambda": 8.0 if dataset in TEXTS else 2.0}
         weighted: Loss = {"name": "mmce_weighted", **weight}

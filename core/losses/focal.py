@@ -180,6 +180,7 @@ class ScheduledFocal(Loss):
 
     def epoch_start(self, epoch: int, n_epochs: int) -> None:
         """Choose the gamma of the epoch."""
+        # In whole numbers: 2 n / 7 as a float could move a boundary by an epoch.
         stage = (7 * epoch >= 2 * n_epochs) + (7 * epoch >= 5 * n_epochs)
         self.gamma.fill_(self.gammas[stage])
 
@@ -213,6 +214,7 @@ class DualFocal(Focal):
         """Return the dual focal loss, (N,)."""
         log_odds, _, gap = OtherClasses.apply(logits, targets, True)
         log_p = functional.logsigmoid(log_odds)
+        # log(1 - p + p_j), where gap + log p is log p_j, or -inf where no class is below.
         spread = torch.logaddexp(functional.logsigmoid(-log_odds), gap + log_p)
         return -torch.exp(self.gamma * spread) * log_p
 
@@ -271,10 +273,13 @@ class FocalCalibration(Loss):
 
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Return the focal loss plus the weighted distance, (N,) or (N, L)."""
+        # Of K classes the distance is ||p - onehot||^2, which depends on how the others share 1 -
+        # p.
         if self.squared and self.task is not Task.MULTILABEL:
             distance, log_odds = self.squared_distance(logits, targets)
         else:
             log_odds = self.true_log_odds(logits, targets)
+            # Of two outcomes, or of the absolute distance, it is a function of 1 - p alone.
             missing = log_odds.neg().sigmoid()
             distance = self.sides * (missing.square() if self.squared else missing)
         return focal(log_odds, self.gamma) + self.weight * distance
@@ -331,6 +336,7 @@ class BinFocal(Loss):
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Return the loss with the gamma of each p's bin, (N,) or (N, L)."""
         log_odds = self.true_log_odds(logits, targets)
+        # gamma is looked up by the detached p: it is a constant in the gradient.
         gamma = self.gamma.take(self.bin_of(log_odds.detach().sigmoid())).to(log_odds.dtype)
         log_p = functional.logsigmoid(log_odds)
         # log(1 + p) = softplus(log p) for the inverse
@@ -364,6 +370,8 @@ class BinFocal(Loss):
         bins = validation_bins(
             Outcomes(stated, correct.cpu().numpy().astype(np.bool_)), self.n_bins
         )
+        # The rule moves gamma by bin index; the edges below are new, so an index may mean another
+        # region.
         gamma_update = self.rule.update(self.gamma.cpu().numpy(), bins)
         self.edges.copy_(torch.from_numpy(bins.edges))
         self.gamma.copy_(torch.from_numpy(gamma_update.gamma))

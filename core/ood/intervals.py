@@ -64,6 +64,8 @@ def false_positives(counts: ScoreCounts, share: float, level: float) -> Interval
     """
     sides = (counts.positives, counts.negatives)
     recall, false_alarms = (np.cumsum(side) / np.sum(side) for side in sides)
+    # The threshold is itself estimated from the positives: where it may lie counts as well as how
+    # many negatives lie beyond it.
     low, high = _kept(counts.effective_n[0], share, level)
     fewest = int(np.searchsorted(recall, low + ROUNDING, side="right")) - 1
     at = (
@@ -71,6 +73,7 @@ def false_positives(counts: ScoreCounts, share: float, level: float) -> Interval
         float(false_alarms[np.argmax(recall >= min(1.0, high) - ROUNDING)]),
         float(false_alarms[np.argmax(recall >= share - ROUNDING)]),
     )
+    # Two sources of error that do not depend on each other, hence squares.
     own = wilson(np.array(at[2] * counts.effective_n[1]), np.array(counts.effective_n[1]), level)
     below, above = (float(np.hypot(at[2] - a, at[2] - o)) for a, o in zip(at, own, strict=False))
     return at[2] - below, 1.0 if high > 1.0 else at[2] + above
@@ -107,6 +110,7 @@ def smallest_error(counts: ScoreCounts, bias: float, level: float) -> Interval:
     sides = (counts.positives, counts.negatives)
     recall, false_alarms = (np.cumsum(side) / np.sum(side) for side in sides)
     recall, false_alarms = np.append(0.0, recall), np.append(0.0, false_alarms)
+    # The best of many thresholds looks better than it is; `bias` says by how much, from resamples.
     at = int(np.argmin(false_alarms - recall))
     shares = np.array([1.0 - recall[at], false_alarms[at]])
     low, high = exact_interval(shares * counts.effective_n, np.array(counts.effective_n), level)
@@ -155,8 +159,12 @@ def numbers(
     centre, draws = _draws(separation, rounds, seed)
     for key in BOOTSTRAPPED:
         value = NUMBERS[key](separation)
+        # Resamples of cells are compared with the cells' own number: cutting scores into cells
+        # shifts both alike.
         moved = draws[key] - centre[key] + value
         ends = percentile(moved, level), _own(key, separation, value - float(moved.mean()), level)
+        # Percentiles are too short where few rows are out of order, exact reaches where ties are
+        # many: the hull.
         low, high = min(end[0] for end in ends), max(end[1] for end in ends)
         if (
             separation.members is not None
@@ -196,6 +204,8 @@ def auroc_score(separation: Separation, *, level: float = LEVEL) -> Score:
     With few rows DeLong's is too short, and without a row out of order it has no width at all.
     """
     value, error, rows = auroc(separation), auroc_error(separation), effective_sizes(separation)
+    # DeLong's error is 0 where the sets are apart or of one row; Newcombe's interval has a width
+    # there.
     low, high = newcombe(value, *rows, level)
     if 0.0 < value < 1.0 and error > 0.0:
         if separation.members is not None:  # of few groups the spread itself is uncertain
@@ -226,6 +236,8 @@ def _draws(
     for start in range(0, n_resamples, min(BLOCK, most)):
         size = min(BLOCK, most, n_resamples - start)
         if not grouped:
+            # Independent rows: how many fall into each cell is multinomial, however many rows there
+            # are.
             drawn = [rng.multinomial(int(s.sum()), s / s.sum(), size) for s in (inside, outside)]
         else:
             drawn = [side.draws(rows, size, rng) for side, rows in grouped]
@@ -326,6 +338,7 @@ def auroc_difference(
     of_runs = [placements(run[0], run[1], weights) for run in (scores, other)]
     first, second = ([run[side][counted[side]] for side in (0, 1)] for run in of_runs)
     designs = [SamplingDesign(groups[k], weights[k]).take(counted[k]) for k in (0, 1)]
+    # The difference of placements row by row keeps what the two runs have in common.
     gap = [one - two for one, two in zip(first, second, strict=True)]
     value = float(np.average(gap[1], weights=designs[1].weights))
     if min(side.size for side in gap) < 2:
@@ -343,6 +356,7 @@ def auroc_difference(
     # The same from the intervals of both runs: MOVER
     own, others = (_variance(run, designs, one_set=one_set) for run in (first, second))
     scale = 2.0 * (own * others) ** 0.5
+    # Their correlation, from Var(a - b) = Var a + Var b - 2 r sd a sd b.
     alike = np.clip((own + others - spread) / scale, -1.0, 1.0) if 0.0 < scale < np.inf else 0.0
     margins = []
     for run in (scores, other):

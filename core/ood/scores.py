@@ -126,12 +126,15 @@ def ood_scores(predictions: Predictions, key: str, temperature: float = 1.0) -> 
     if why:
         remedy = "use another score, or a file with the logits of every class"
         raise Refused(RefusalCode.OOD_SCORE, f"{SCORES[key].label}: {why}", remedy)
+    # A confidence alone: 1 - p is all there is, and no temperature can be undone from it.
     if predictions.task is Task.TOP_LABEL:
         if temperature != 1.0:
             what = "A temperature changes class scores, and the file states confidences alone"
             raise UsageError(RefusalCode.SETTING, what, "leave the temperature out")
         return np.asarray(1.0 - predictions.scores.astype(np.float64))
     out = np.empty(predictions.n)
+    # By blocks of rows: the float64 gaps and powers of a large file would be several times its
+    # size.
     for rows in row_chunks(predictions.n, predictions.n_classes):
         out[rows] = _block(_log_scores(predictions, rows), key, temperature)
     return out
@@ -153,6 +156,7 @@ def _block(logits: npt.NDArray[np.floating], key: str, temperature: float) -> Fl
     gaps: Float = np.subtract(logits, top[:, None], dtype=np.float64)
     gaps /= temperature
     powers = np.exp(gaps)
+    # The answer's own power is exactly 1 and left out, so that 1 - p is a sum of small numbers.
     powers[at, best] = 0.0
     rest = powers.sum(axis=1)  # of all classes but the answer, whose own power is 1
     if key == "energy":
@@ -161,6 +165,8 @@ def _block(logits: npt.NDArray[np.floating], key: str, temperature: float) -> Fl
         return np.asarray(rest / (1.0 + rest))
     np.maximum(gaps, np.finfo(np.float64).min, out=gaps)  # where p = 0, 0 log 0 is 0
     spread = -np.einsum("ij,ij->i", powers, gaps)
+    # H = log(1 + rest) + mean gap: no p log p, hence no 0 log 0 and no difference of near-equal
+    # terms.
     return np.asarray(np.log1p(rest) + spread / (1.0 + rest))
 
 

@@ -129,10 +129,14 @@ class Separation:
         ordered = _sorted(inside, "in-distribution"), _sorted(outside, "out-of-distribution")
         values = np.empty(inside.size + outside.size)
         rows = np.empty((2, values.size), np.int64)
+        # One pass over two sorted arrays: what follows needs only how many rows of each set share a
+        # score.
         n_values = merge(*ordered, values, rows)
         distinct, (n_inside, n_outside) = values[:n_values], rows[:, :n_values]
         if own.independent and others.independent:
             return cls(*_read_only(distinct, n_inside, n_outside))
+        # Groups and weights need to know which row is which; without them the counts say
+        # everything.
         members = Members.of(distinct, inside, own), Members.of(distinct, outside, others)
         sides = (_weigh(side, m) for side, m in zip((n_inside, n_outside), members, strict=True))
         return cls(*_read_only(distinct, *sides), members)
@@ -242,6 +246,8 @@ def cell_ends(separation: Separation, most: int) -> Int:
     if separation.values.size <= most:
         return np.arange(separation.values.size, dtype=np.int64)
     passed_in, passed_out = np.cumsum(separation.inside), np.cumsum(separation.outside)
+    # Each set counts as 1 whatever its size: of 100 against a million rows the cells would else
+    # ignore the 100.
     place = passed_in / separation.total_in + passed_out / separation.total_out  # 0 to 2, ascending
     ends = np.searchsorted(place, np.linspace(0.0, 2.0, most + 1)[1:])
     return np.unique(np.minimum(ends, place.size - 1)).astype(np.int64)
@@ -261,6 +267,7 @@ def auroc(separation: Separation) -> float:
     >>> auroc(Separation.of(np.array([1.0, 2.0]), np.array([2.0, 3.0])))
     0.875
     """
+    # Mann-Whitney: rows below, and half of those at the same score.
     beaten = np.cumsum(separation.inside) - 0.5 * separation.inside
     won, pairs = (separation.outside * beaten).sum(), separation.total_in * separation.total_out
     if separation.weighted:  # exactly 1 where the sets are perfectly separated, for all rounding
@@ -422,6 +429,7 @@ def average_precisions(positives: arrays.Counts, negatives: arrays.Counts) -> Fl
 def false_positive_shares(positives: arrays.Counts, negatives: arrays.Counts) -> Float:
     """Return the share of negatives seen where 95 % of the positives are; counts best first."""
     true_positives = np.cumsum(positives, axis=-1)
+    # The first cut that keeps 95 %: whole ties are flagged together, so a cut never splits one.
     enough = true_positives >= needed(true_positives[..., -1:], KEEP)
     at = np.expand_dims(enough.argmax(axis=-1), -1)
     false_alarms = np.cumsum(negatives, axis=-1)
@@ -436,6 +444,7 @@ def needed(total: arrays.Counts, share: float) -> Float:
 def detection_errors(inside: arrays.Counts, outside: arrays.Counts) -> Float:
     """Return the smallest mean of missed share and false alarms of (..., G) counts."""
     passed_in, passed_out = np.cumsum(inside, axis=-1), np.cumsum(outside, axis=-1)
+    # Missed minus passed, which is missed plus false alarms less 1.
     sums = passed_out / passed_out[..., -1:] - passed_in / passed_in[..., -1:]
     return np.asarray(0.5 + 0.5 * sums.min(axis=-1))  # flagging none is the last cut
 
@@ -492,8 +501,10 @@ def threshold_at(separation: Separation, false_alarms: float) -> float:
 def thresholds_at(separation: Separation, false_alarms: Sequence[float]) -> list[float]:
     """Return for each share the lowest score above which at most so many rows lie."""
     total = np.asarray(separation.total_in)
+    # As many inside rows as must stay at or below the threshold.
     keep = np.array([needed(total, 1.0 - share) for share in false_alarms])
     lowest = separation.values[np.searchsorted(np.cumsum(separation.inside), keep)]
+    # A share of 1 flags everything, for which the threshold must lie below the lowest score.
     below_all = np.nextafter(separation.values[0], -np.inf)
     thresholds: list[float] = np.where(np.asarray(false_alarms) < 1.0, lowest, below_all).tolist()
     return thresholds
