@@ -163,8 +163,8 @@ class Calibrator(ABC):
         rows, answers, w = counted(logits, labels, weights)
         z = as_columns(rows)
         y = checked_labels(answers, z)
-        # Only a method that holds rows out, to choose a penalty, has to know which rows belong
-        # together.
+        # Only a method that holds rows out, to choose a penalty,
+        # has to know which rows belong together.
         if groups is None:
             details = self._fit(z, y, w)
         else:
@@ -314,8 +314,8 @@ class Calibrator(ABC):
             before = objective_of(log_softmax(z), y, details.objective, weights)
         if after is None:
             after = objective_of(self.predict_log_proba(z), y, details.objective, weights)
-        # Summing in another order can raise an unchanged objective by a few ulps, which is not
-        # worse.
+        # Summing in another order can raise an unchanged
+        # objective by a few ulps, which is not worse.
         worse = after > before + 1e-12
         parts = [details.message] if details.message else []
         if details.at_bound:
@@ -348,8 +348,8 @@ def as_columns(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
         raise Refused("HEADER_SHAPE", f"Logits have shape {logits.shape}", "give (N, K) or (N,)")
     if logits.ndim == 2 and logits.shape[1] < 2:
         raise Refused("CLASSES", "One class only", "give at least two columns, or a binary score")
-    # One logit s is that of class 1: softmax of (0, s) is sigmoid(s), so that two classes are no
-    # special case from here on.
+    # One logit s is that of class 1: softmax of (0, s) is sigmoid(s), so that
+    # two classes are no special case from here on.
     z = np.column_stack([np.zeros_like(logits), logits]) if logits.ndim == 1 else logits
     low, high = float(z.min()), float(z.max())
     if np.isnan(low) or high == np.inf:

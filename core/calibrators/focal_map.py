@@ -212,8 +212,8 @@ def gamma_star(p0: npt.ArrayLike) -> Float:
     a, b = 1.0 - low, low * np.log(low)
     ratio, log_a = a / b, np.log1p(-low)
     w = lambertw(-np.exp((1.0 - ratio) * log_a) * log_a / b, -1).real
-    # From one half on the branch gives the trivial root gamma = 0 or below: no gamma is needed
-    # there.
+    # From one half on the branch gives the trivial root gamma =
+    # 0 or below: no gamma is needed there.
     return np.where(p < 0.5, ratio + w / log_a, 0.0)
 
 
@@ -261,9 +261,9 @@ def inverse_focal_map(log_p: Float, gamma: float) -> Float:
         # Solve binary_focal_map(s) = target; the map is odd, so |target| is solved for.
         target = log_p[..., 1] - log_p[..., 0]
         size = np.abs(target)
-        # Proposition 3 the right way round: with 1 / T between these two the map of s lies between
-        # s times either, so the root lies between |target| over either. For gamma < 0 they change
-        # places.
+        # Proposition 3 the right way round: with 1 / T between these two the map
+        # of s lies between s times either, so the root lies between |target|
+        # over either. For gamma < 0 they change places.
         slopes = np.array([gamma + 1.0, gamma + 1.0 - 0.5 * np.log1p(gamma)])
         root = _root(
             lambda s, t: binary_focal_map(s, gamma) - t,

@@ -114,8 +114,8 @@ class FocalMap(Calibrator):
         points = np.round(np.linspace(*GAMMAS, n_points), 12)
         values = value(points)
         at = int(values.argmin())
-        # The best point's neighbours enclose the lowest value, if the curve has one valley between
-        # them.
+        # The best point's neighbours enclose the lowest value, if
+        # the curve has one valley between them.
         ends = points[max(at - 1, 0)], points[min(at + 1, n_points - 1)]
         gamma, lowest = grid_zoom(value, *ends, rounds=ZOOMS.get(self.objective, 2))
         start = SearchPoint(float(values[at]), float(points[at]), 1.0)

@@ -59,8 +59,8 @@ def counted(logits: Logits, labels: Int, weights: Float | None) -> tuple[Logits,
         what = f"{logits.shape[:1]} rows of logits, weights {weights.shape}"
         raise Refused("LENGTH_MISMATCH", what, "give one weight per row")
     own = Weights.of("weights", weights).of_row
-    # A row of weight 0 must not count as a row either: not for the smallest number of rows, nor for
-    # which classes occur.
+    # A row of weight 0 must not count as a row either: not for the smallest
+    # number of rows, nor for which classes occur.
     if not own.all():
         kept = np.flatnonzero(own)
         logits, labels, own = logits[kept], labels[kept], own[kept]
@@ -268,8 +268,8 @@ class _ScaledBlock:
         if gamma == 0.0:
             return self.total
         q, q_share, log_u = self._others
-        # w of the other classes over w of the winner; q of these is at most one half, so that 1 - q
-        # is safe.
+        # w of the other classes over w of the winner; q of these is at
+        # most one half, so that 1 - q is safe.
         weight = np.exp(log_u * -gamma)
         weight *= q
         weight /= 1.0 + gamma * q_share

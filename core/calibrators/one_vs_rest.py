@@ -200,8 +200,8 @@ def _coefficients(
     log_p: Float, log_u: Float, present: Bool, weights: Float | None
 ) -> tuple[Float, str]:
     """Return a, b, c of one class, and what to say of the search."""
-    # Logistic regression on log p and -log(1 - p), whose loss is convex (Kull et al. 2017); a and b
-    # at least 0 keep the map rising.
+    # Logistic regression on log p and -log(1 - p), whose loss is convex (Kull et
+    # al. 2017); a and b at least 0 keep the map rising.
     features = np.stack([log_p, -log_u, np.ones_like(log_p)])
     sign = np.where(present, 1.0, -1.0)
     total = total_of(sign.size, weights)
@@ -403,8 +403,8 @@ class IsotonicOrdered(Calibrator):
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
     ) -> FitDetails:
         p = softmax(logits)
-        # All N K cells as one set of claims: a single rising map cannot change the order within a
-        # row.
+        # All N K cells as one set of claims: a single rising map
+        # cannot change the order within a row.
         present = labels[:, None] == np.arange(logits.shape[1])
         of_cells = None if weights is None else np.repeat(weights, p.shape[1])
         self.x_, self.y_ = rising_knots(p.ravel(), present.ravel(), of_cells)
@@ -445,8 +445,8 @@ def rising_knots(x: Float, present: Bool, weights: Float | None = None) -> tuple
     >>> x.tolist(), y.tolist()
     ([0.1, 0.2, 0.3], [0.0, 0.5, 0.5])
     """
-    # Tied values are averaged before pooling: adjacent violators would otherwise depend on the
-    # order of the rows.
+    # Tied values are averaged before pooling: adjacent violators would
+    # otherwise depend on the order of the rows.
     places, index = places_of(x)
     count, hits = np.bincount(index, weights), np.bincount(index, weighed(present, weights))
     starts = isotonic_regression(hits / count, weights=count).blocks
@@ -471,8 +471,8 @@ def places_of(x: Float) -> tuple[Float, Int]:
     """
     places = np.unique(x)
     keep = np.ones(places.size, dtype=np.bool_)
-    # Greedy from the left, measured from the first of a cluster: a chain of tiny steps cannot drag
-    # far values into one place.
+    # Greedy from the left, measured from the first of a cluster: a chain of
+    # tiny steps cannot drag far values into one place.
     for at in np.flatnonzero(np.diff(places) < RESOLUTION):
         if keep[at]:
             keep[at + 1 : np.searchsorted(places, places[at] + RESOLUTION)] = False

@@ -208,8 +208,8 @@ class _Grid:
         # Far apart where temperature changes little: even steps of log T.
         logs = np.log(np.array(temperatures))
         even = np.linspace(logs[0], logs[-1], 2 if falling else COARSE)
-        # Whatever the grid, its first and last temperature are among the coarse ones: no stretch is
-        # left open.
+        # Whatever the grid, its first and last temperature are among
+        # the coarse ones: no stretch is left open.
         self.coarse = np.unique(np.searchsorted(logs, even - ROUNDING)).tolist()
         for column in self.coarse:
             self.measure(range(len(gammas)), column)
@@ -255,8 +255,8 @@ class _Grid:
             if high - low > 1
         ]
         heapq.heapify(heap)
-        # Ties with the best are still tried: of equal values the first on the grid must win, as by
-        # trying all.
+        # Ties with the best are still tried: of equal values the first
+        # on the grid must win, as by trying all.
         while heap and heap[0][0] <= best + ROUNDING:
             _, row, low, high = heapq.heappop(heap)
             middle = (low + high) // 2
@@ -291,8 +291,8 @@ class _Grid:
         while True:
             tried = np.flatnonzero(~np.isnan(self.values[row]))
             here = int(np.searchsorted(tried, at))
-            # The lowest point so far and the tried ones on its two sides enclose the valley's
-            # bottom.
+            # The lowest point so far and the tried ones on its two
+            # sides enclose the valley's bottom.
             near = tried[max(here - 1, 0) : here + 2]
             middles = [int(m) for m in (near[1:] + near[:-1]) // 2 if m not in tried]
             if not middles:

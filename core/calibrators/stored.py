@@ -142,8 +142,8 @@ def from_json(stored: object) -> Fittable:
         file = codec.read(StoredCalibrator, stored, "calibrator", stored=True)
         kind = CALIBRATORS[file.method]
         older = OLDER.get(file.method, {})
-        # Order matters: settings that did not exist yet first, then what the file says, in today's
-        # words.
+        # Order matters: settings that did not exist yet first, then
+        # what the file says, in today's words.
         named_now = ABSENT.get(file.method, {}) | {
             key: older.get(value, value) if isinstance(value, str) else value
             for key, value in file.settings.items()

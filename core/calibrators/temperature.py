@@ -142,8 +142,8 @@ def best_temperature(margins: LogitMargins, objective: str, search: str) -> Sear
     if search != "exact":
         return best_on_grid(margins, objective, (0.0,), GRIDS[search])
     start = best_on_grid(margins, objective, (0.0,), BOTH_GRIDS)
-    # Between the neighbours of the best grid point; beyond the last grid point up to the end of the
-    # range.
+    # Between the neighbours of the best grid point; beyond the last
+    # grid point up to the end of the range.
     at, last = BOTH_GRIDS.index(start.temperature), len(BOTH_GRIDS) - 1
     low, high = BOTH_GRIDS[max(at - 1, 0)], BOTH_GRIDS[min(at + 1, last)]
     if at == last:
@@ -250,8 +250,8 @@ def _descend(rows: _TemperatureRows, start: float) -> _Descent:
             low, tried_low = at, True
         else:
             high, tried_high = at, True
-        # A step out of the bracket: to the end if nobody has been there, else to the middle of log
-        # b.
+        # A step out of the bracket: to the end if nobody has been
+        # there, else to the middle of log b.
         if at + step >= high:
             step = (float(np.sqrt(low * high)) if tried_high else high) - at
         elif at + step <= low:
@@ -290,8 +290,8 @@ def _derivatives(rows: _TemperatureRows, inverse: float) -> _Derivatives:
         total, mean, square, cube, own = sums = np.empty((5, labels.size))
         read_tempered_rows(wide_enough(rows.logits[part]), labels, inverse, sums)
         weights = None if rows.weights is None else rows.weights[part]
-        # d/db of log sum exp(b z) - b z_y: mean, variance and third central moment of z under the
-        # softmax.
+        # d/db of log sum exp(b z) - b z_y: mean, variance and third
+        # central moment of z under the softmax.
         value += float(weighed(np.log(total) - inverse * own, weights).sum())
         slope += float(weighed(mean - own, weights).sum())
         curve += float(weighed(square - mean**2, weights).sum())
@@ -350,8 +350,8 @@ class Ensemble(Calibrator):
         self, logits: npt.NDArray[np.floating], labels: Int, weights: Float | None
     ) -> FitDetails:
         if self.objective == "nll":
-            # T is fitted as if alone and then kept (Zhang et al. 2020): the weights are a convex
-            # problem only for a fixed T.
+            # T is fitted as if alone and then kept (Zhang et al. 2020): the
+            # weights are a convex problem only for a fixed T.
             self.temperature_, before, _ = nll_temperature(logits, labels, weights)
             bounds = TEMPERATURES
             parts = self._parts(logits)[:, np.arange(labels.size), labels]

@@ -131,8 +131,8 @@ def logit_grid(n_classes: int, *, spread: float = 10.0, step: float = 0.1) -> Fl
     [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
     """
     axis = np.arange(round(spread / step) + 1) * step
-    # A shift of all logits changes no probability, so the last is 0; of every order of the same
-    # logits the descending one is kept.
+    # A shift of all logits changes no probability, so the last is 0; of every
+    # order of the same logits the descending one is kept.
     free = np.meshgrid(*[axis] * (n_classes - 1), indexing="ij")
     rows = np.stack([*(part.ravel() for part in free), np.zeros(free[0].size)], axis=1)
     return np.asarray(rows[(np.diff(rows, axis=1) <= 0.0).all(axis=1)])
@@ -372,8 +372,8 @@ def risk_isolines(
     # The share of the triangle that lies within each closed line.
     lines = place(_level_points(risk, centre, edge[::6], tried))
     x, y = lines[..., 0], lines[..., 1]
-    # Shoelace formula; twice the area in (x, y) is the share of a triangle whose own area is one
-    # half.
+    # Shoelace formula; twice the area in (x, y) is the share of a
+    # triangle whose own area is one half.
     turns = x[:, :-1] * y[:, 1:] - x[:, 1:] * y[:, :-1]
     coarse = np.asarray(np.abs(turns.sum(axis=-1)))
     levels = np.interp(shares, coarse, tried)

@@ -107,8 +107,8 @@ class Vector(Calibrator):
         start = np.concatenate([np.ones(n_classes), np.zeros(n_classes)])
         optimum, after, message = descend(objective, start, steps=STEPS)
         self.weights_, self.bias_ = optimum[:n_classes], optimum[n_classes:]
-        # A training NLL near 0 means that some direction separates the rows and would grow for
-        # ever.
+        # A training NLL near 0 means that some direction
+        # separates the rows and would grow for ever.
         messages = [message, SEPARATED if after < SEPARATED_NLL else ""]
         summary = "; ".join(text for text in messages if text)
         return FitDetails("nll", objective(start)[0], after, message=summary)
@@ -287,8 +287,8 @@ def _fit_affine(rows: _LinearRows, penalty: float, start: Float, steps: int) -> 
     x, labels, of_rows = rows
     n_classes = x.shape[1]
     off = 1.0 - np.eye(n_classes)
-    # ODIR (Kull et al. 2019): lambda over the K (K - 1) weights off the diagonal, mu over the K
-    # biases; lambda = mu here.
+    # ODIR (Kull et al. 2019): lambda over the K (K - 1) weights off the
+    # diagonal, mu over the K biases; lambda = mu here.
     scale = penalty / (n_classes * (n_classes - 1)), penalty / n_classes
 
     def objective(flat: Float) -> tuple[float, Float]:
@@ -334,8 +334,8 @@ def _choose_penalty(rows: _LinearRows, fold: Int) -> float:
             log_p = log_softmax(left_out.x @ weights.T + bias)
             loss = objective_of(log_p, left_out.labels, "nll", left_out.weights)
             total += loss * total_of(len(left_out.labels), left_out.weights)
-        # The held-out NLL falls and then rises with a weaker penalty; the first rise ends the
-        # search.
+        # The held-out NLL falls and then rises with a weaker
+        # penalty; the first rise ends the search.
         if total >= best:
             break
         chosen, best = penalty, total

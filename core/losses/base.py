@@ -35,8 +35,8 @@ class OtherClasses(torch.autograd.Function):
             shapes = f"{tuple(targets.shape)} for logits {tuple(logits.shape)}"
             raise ValueError(f"targets of shape {shapes}: one per row is needed")
         logits, targets = logits.contiguous(), targets.contiguous()
-        # One read of the logits for both passes: the shares are kept, the gradient needs nothing
-        # else.
+        # One read of the logits for both passes: the shares are
+        # kept, the gradient needs nothing else.
         read = _compiled_read if _has_loops(logits) else _read
         share, rows = read(logits, targets, with_below=with_below)
         ctx.save_for_backward(logits, targets, share, rows)
@@ -188,8 +188,8 @@ class Loss(nn.Module, ABC):
         One answer a row, the most probable class (the lowest index on ties); with many labels
         N L answers, each the more probable of yes and no.
         """
-        # float64, as the audit computes: a confidence that rounds to 1 in float32 would tie here
-        # and not there.
+        # float64, as the audit computes: a confidence that rounds to 1
+        # in float32 would tie here and not there.
         precise = logits.detach().double()
         if self.task is Task.MULTILABEL:
             right = (precise > 0) == (targets > 0)

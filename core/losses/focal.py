@@ -273,8 +273,8 @@ class FocalCalibration(Loss):
 
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Return the focal loss plus the weighted distance, (N,) or (N, L)."""
-        # Of K classes the distance is ||p - onehot||^2, which depends on how the others share 1 -
-        # p.
+        # Of K classes the distance is ||p - onehot||^2, which
+        # depends on how the others share 1 - p.
         if self.squared and self.task is not Task.MULTILABEL:
             distance, log_odds = self.squared_distance(logits, targets)
         else:
@@ -370,8 +370,8 @@ class BinFocal(Loss):
         bins = validation_bins(
             Outcomes(stated, correct.cpu().numpy().astype(np.bool_)), self.n_bins
         )
-        # The rule moves gamma by bin index; the edges below are new, so an index may mean another
-        # region.
+        # The rule moves gamma by bin index; the edges below are new,
+        # so an index may mean another region.
         gamma_update = self.rule.update(self.gamma.cpu().numpy(), bins)
         self.edges.copy_(torch.from_numpy(bins.edges))
         self.gamma.copy_(torch.from_numpy(gamma_update.gamma))

@@ -67,8 +67,8 @@ def brier_isolines(truth: Float, shares: Float) -> tuple[Float, Float]:
         reach = np.where(ray < 0.0, truth / -ray, np.inf).min(axis=1)
     tried = np.linspace(0.0, reach.max(), 2_000)
     cut = np.minimum(tried[:, None], reach[:-1])
-    # Sectors of a circle, cut at the edge, as shares of the triangle, whose sides have length sqrt
-    # 2.
+    # Sectors of a circle, cut at the edge, as shares of the
+    # triangle, whose sides have length sqrt 2.
     area = 0.5 * (cut**2).sum(axis=1) * 2.0 * np.pi / RAYS / (np.sqrt(3.0) / 2.0)
     radius = np.interp(shares, area, tried)
     lines = truth + np.minimum(radius[:, None], reach)[..., None] * ray
@@ -127,8 +127,7 @@ def linear_toy(gamma: float) -> LinearToy:
         log_odds = sign * (points @ weights)
         p, miss = sigmoid(log_odds), sigmoid(-log_odds)
         log_p = -np.logaddexp(0.0, -log_odds)
-        # The factor of the docstring with 1 - p as sigmoid(-logit); its slope times 1 - p is the
-        # gradient.
+        # g of the docstring with sigmoid(-logit) for 1 - p, which keeps its digits.
         factor = miss**gamma - gamma * p * miss ** (gamma - 1.0) * log_p if gamma else 1.0
         weights = weights + RATE * ((factor * miss * sign) @ points) / POINTS
         norms[step + 1] = np.linalg.norm(weights)
@@ -173,8 +172,8 @@ def moons_net(gamma: float, weight: float, epochs: int = EPOCHS) -> MoonsNet:
     y = np.where(labels, 0.5 - np.sin(turn), np.sin(turn))
     points = np.stack([x, y], axis=1) + NOISE * rng.standard_normal((MOONS, 2))
     layers: Layers = []
-    # Weights and offsets uniform in 1 / sqrt(inputs) either way, as PyTorch draws those of a linear
-    # layer.
+    # Weights and offsets uniform in 1 / sqrt(inputs) either way, as
+    # PyTorch draws those of a linear layer.
     for fan_in, fan_out in ((2, HIDDEN), (HIDDEN, HIDDEN), (HIDDEN, 1)):
         reach = fan_in**-0.5
         layers += [
@@ -189,8 +188,8 @@ def moons_net(gamma: float, weight: float, epochs: int = EPOCHS) -> MoonsNet:
         log_odds = sign * shown[-1][:, 0]
         p, miss = sigmoid(log_odds), sigmoid(-log_odds)
         log_p = -np.logaddexp(0.0, -log_odds)
-        # Minus the derivative by the logit: g (1 - p) of the focal term, and 4 weight p (1 - p)^2
-        # of the distance.
+        # Minus the derivative by the logit: g (1 - p) of the focal term,
+        # and 4 weight p (1 - p)^2 of the distance.
         slope = miss ** (gamma + 1.0) - gamma * p * miss**gamma * log_p + 4.0 * weight * p * miss**2
         for i, gradient in enumerate(_gradients(layers, shown, (-sign * slope / MOONS)[:, None])):
             means[i] += (1.0 - DECAYS[0]) * (gradient - means[i])

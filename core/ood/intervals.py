@@ -64,8 +64,8 @@ def false_positives(counts: ScoreCounts, share: float, level: float) -> Interval
     """
     sides = (counts.positives, counts.negatives)
     recall, false_alarms = (np.cumsum(side) / np.sum(side) for side in sides)
-    # The threshold is itself estimated from the positives: where it may lie counts as well as how
-    # many negatives lie beyond it.
+    # The threshold is itself estimated from the positives: where it may lie
+    # counts as well as how many negatives lie beyond it.
     low, high = _kept(counts.effective_n[0], share, level)
     fewest = int(np.searchsorted(recall, low + ROUNDING, side="right")) - 1
     at = (
@@ -159,12 +159,12 @@ def numbers(
     centre, draws = _draws(separation, rounds, seed)
     for key in BOOTSTRAPPED:
         value = NUMBERS[key](separation)
-        # Resamples of cells are compared with the cells' own number: cutting scores into cells
-        # shifts both alike.
+        # Resamples of cells are compared with the cells' own number:
+        # cutting scores into cells shifts both alike.
         moved = draws[key] - centre[key] + value
         ends = percentile(moved, level), _own(key, separation, value - float(moved.mean()), level)
-        # Percentiles are too short where few rows are out of order, exact reaches where ties are
-        # many: the hull.
+        # Percentiles are too short where few rows are out of order,
+        # exact reaches where ties are many: the hull.
         low, high = min(end[0] for end in ends), max(end[1] for end in ends)
         if (
             separation.members is not None
@@ -204,8 +204,8 @@ def auroc_score(separation: Separation, *, level: float = LEVEL) -> Score:
     With few rows DeLong's is too short, and without a row out of order it has no width at all.
     """
     value, error, rows = auroc(separation), auroc_error(separation), effective_sizes(separation)
-    # DeLong's error is 0 where the sets are apart or of one row; Newcombe's interval has a width
-    # there.
+    # DeLong's error is 0 where the sets are apart or of one row;
+    # Newcombe's interval has a width there.
     low, high = newcombe(value, *rows, level)
     if 0.0 < value < 1.0 and error > 0.0:
         if separation.members is not None:  # of few groups the spread itself is uncertain
@@ -236,8 +236,8 @@ def _draws(
     for start in range(0, n_resamples, min(BLOCK, most)):
         size = min(BLOCK, most, n_resamples - start)
         if not grouped:
-            # Independent rows: how many fall into each cell is multinomial, however many rows there
-            # are.
+            # Independent rows: how many fall into each cell is
+            # multinomial, however many rows there are.
             drawn = [rng.multinomial(int(s.sum()), s / s.sum(), size) for s in (inside, outside)]
         else:
             drawn = [side.draws(rows, size, rng) for side, rows in grouped]

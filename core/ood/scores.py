@@ -133,8 +133,8 @@ def ood_scores(predictions: Predictions, key: str, temperature: float = 1.0) -> 
             raise UsageError(RefusalCode.SETTING, what, "leave the temperature out")
         return np.asarray(1.0 - predictions.scores.astype(np.float64))
     out = np.empty(predictions.n)
-    # By blocks of rows: the float64 gaps and powers of a large file would be several times its
-    # size.
+    # By blocks of rows: the float64 gaps and powers of a large
+    # file would be several times its size.
     for rows in row_chunks(predictions.n, predictions.n_classes):
         out[rows] = _block(_log_scores(predictions, rows), key, temperature)
     return out
@@ -165,8 +165,8 @@ def _block(logits: npt.NDArray[np.floating], key: str, temperature: float) -> Fl
         return np.asarray(rest / (1.0 + rest))
     np.maximum(gaps, np.finfo(np.float64).min, out=gaps)  # where p = 0, 0 log 0 is 0
     spread = -np.einsum("ij,ij->i", powers, gaps)
-    # H = log(1 + rest) + mean gap: no p log p, hence no 0 log 0 and no difference of near-equal
-    # terms.
+    # H = log(1 + rest) + mean gap: no p log p, hence no 0 log 0
+    # and no difference of near-equal terms.
     return np.asarray(np.log1p(rest) + spread / (1.0 + rest))
 
 

@@ -129,14 +129,14 @@ class Separation:
         ordered = _sorted(inside, "in-distribution"), _sorted(outside, "out-of-distribution")
         values = np.empty(inside.size + outside.size)
         rows = np.empty((2, values.size), np.int64)
-        # One pass over two sorted arrays: what follows needs only how many rows of each set share a
-        # score.
+        # One pass over two sorted arrays: what follows needs only how
+        # many rows of each set share a score.
         n_values = merge(*ordered, values, rows)
         distinct, (n_inside, n_outside) = values[:n_values], rows[:, :n_values]
         if own.independent and others.independent:
             return cls(*_read_only(distinct, n_inside, n_outside))
-        # Groups and weights need to know which row is which; without them the counts say
-        # everything.
+        # Groups and weights need to know which row is which;
+        # without them the counts say everything.
         members = Members.of(distinct, inside, own), Members.of(distinct, outside, others)
         sides = (_weigh(side, m) for side, m in zip((n_inside, n_outside), members, strict=True))
         return cls(*_read_only(distinct, *sides), members)
@@ -246,8 +246,8 @@ def cell_ends(separation: Separation, most: int) -> Int:
     if separation.values.size <= most:
         return np.arange(separation.values.size, dtype=np.int64)
     passed_in, passed_out = np.cumsum(separation.inside), np.cumsum(separation.outside)
-    # Each set counts as 1 whatever its size: of 100 against a million rows the cells would else
-    # ignore the 100.
+    # Each set counts as 1 whatever its size: of 100 against a million
+    # rows the cells would else ignore the 100.
     place = passed_in / separation.total_in + passed_out / separation.total_out  # 0 to 2, ascending
     ends = np.searchsorted(place, np.linspace(0.0, 2.0, most + 1)[1:])
     return np.unique(np.minimum(ends, place.size - 1)).astype(np.int64)

@@ -6,11 +6,11 @@ from pkgutil import walk_packages
 
 import pytest
 
-from core import calibrators, metrics
+from core import calibrators, losses, metrics, ood
 
 MODULES = [
     module.name
-    for room in (metrics, calibrators)
+    for room in (metrics, calibrators, ood, losses)
     for module in walk_packages(room.__path__, f"{room.__name__}.")
     if not module.ispkg
 ]
