@@ -22,7 +22,7 @@ GB: Final = 10**9
 MB: Final = 10**6
 
 
-class Role(IntEnum):
+class UserRole(IntEnum):
     """What a user may do; each includes those before it."""
 
     VIEWER = 1
@@ -48,20 +48,20 @@ class Act(StrEnum):
     READ_TRAIL = "read trail"
 
 
-NEEDS: Final[Mapping[Act, Role]] = {
-    Act.OPEN: Role.VIEWER,
-    Act.EXPORT: Role.VIEWER,
-    Act.IMPORT: Role.AUDITOR,
-    Act.CHANGE: Role.AUDITOR,
-    Act.DELETE: Role.AUDITOR,
-    Act.RESTORE: Role.AUDITOR,
-    Act.PURGE: Role.AUDITOR,
-    Act.SHARE: Role.AUDITOR,
-    Act.REVOKE: Role.AUDITOR,
-    Act.TRAIN: Role.AUDITOR,
-    Act.STOP: Role.AUDITOR,
-    Act.QUEUE: Role.ADMIN,
-    Act.READ_TRAIL: Role.ADMIN,
+NEEDS: Final[Mapping[Act, UserRole]] = {
+    Act.OPEN: UserRole.VIEWER,
+    Act.EXPORT: UserRole.VIEWER,
+    Act.IMPORT: UserRole.AUDITOR,
+    Act.CHANGE: UserRole.AUDITOR,
+    Act.DELETE: UserRole.AUDITOR,
+    Act.RESTORE: UserRole.AUDITOR,
+    Act.PURGE: UserRole.AUDITOR,
+    Act.SHARE: UserRole.AUDITOR,
+    Act.REVOKE: UserRole.AUDITOR,
+    Act.TRAIN: UserRole.AUDITOR,
+    Act.STOP: UserRole.AUDITOR,
+    Act.QUEUE: UserRole.ADMIN,
+    Act.READ_TRAIL: UserRole.ADMIN,
 }
 
 
@@ -70,7 +70,7 @@ class Visitor:
     """Who asks."""
 
     user: str  # `LOCAL_OWNER`, or what `user_id` made
-    role: Role
+    role: UserRole
     groups: tuple[str, ...] = ()  # those the user is in, as `group_id` makes them
     group: str = ""  # the one of them that owns what is kept from now on; empty for the user
 
@@ -87,7 +87,7 @@ class Visitor:
     @property
     def sees_all(self) -> bool:
         """Whether nothing is hidden."""
-        return self.role is Role.ADMIN
+        return self.role is UserRole.ADMIN
 
     @property
     def recorded(self) -> bool:
@@ -117,13 +117,13 @@ class Visitor:
             )
 
 
-LOCAL: Final = Visitor(LOCAL_OWNER, Role.ADMIN)
-RETAINER: Final = Visitor("retention", Role.ADMIN)  # who removes what is too old
+LOCAL: Final = Visitor(LOCAL_OWNER, UserRole.ADMIN)
+RETAINER: Final = Visitor("retention", UserRole.ADMIN)  # who removes what is too old
 
 
 def of_process() -> Visitor:
     """Return who a command or a job acts for: it has all files in its hands already."""
-    return Visitor(os.environ.get(OWNER) or LOCAL_OWNER, Role.ADMIN)
+    return Visitor(os.environ.get(OWNER) or LOCAL_OWNER, UserRole.ADMIN)
 
 
 def user_id(issuer: str, subject: str) -> str:

@@ -13,7 +13,7 @@ Listener = Callable[[float, str], None]
 
 
 @dataclass
-class Part:
+class Stage:
     """A part of the work: what is done in it, from which share to which, over how many cells."""
 
     words: str
@@ -22,19 +22,19 @@ class Part:
     cells: int
     passed: int = 0
 
-    current: ClassVar["Part | None"] = None
+    current: ClassVar["Stage | None"] = None
     listener: ClassVar[Listener | None] = None
 
     def tell(self) -> None:
         """Say how far it is."""
-        if Part.listener is not None:
+        if Stage.listener is not None:
             inner = min(1.0, self.passed / max(1, self.cells))
-            Part.listener(self.start + (self.end - self.start) * inner, self.words)
+            Stage.listener(self.start + (self.end - self.start) * inner, self.words)
 
 
 def on_progress(listener: Listener | None) -> None:
     """Call a function, or none, with the share that is done and with what is, from now on."""
-    Part.listener = listener
+    Stage.listener = listener
 
 
 @contextmanager
@@ -44,16 +44,16 @@ def stage(words: str, start: float, end: float, cells: int) -> Iterator[None]:
     `words`: what is done, for the page; `start`, `end`: shares of the whole that are done before
     and after it; `cells`: how many `passed` will have counted at its end.
     """
-    before, Part.current = Part.current, Part(words, start, end, cells)
-    Part.current.tell()
+    before, Stage.current = Stage.current, Stage(words, start, end, cells)
+    Stage.current.tell()
     try:
         yield
     finally:
-        Part.current = before
+        Stage.current = before
 
 
 def advance(cells: int) -> None:
     """Say that so many more cells are done."""
-    if Part.current is not None:
-        Part.current.passed += cells
-        Part.current.tell()
+    if Stage.current is not None:
+        Stage.current.passed += cells
+        Stage.current.tell()

@@ -154,7 +154,7 @@ DEFINITIONS: Final[Mapping[str, Definition]] = {
 
 
 @dataclass(frozen=True)
-class Protocol:
+class FitProtocol:
     """How a calibrator was fitted on validation rows: what was minimised, over which values.
 
     Both as of `core.calibrators`.
@@ -164,18 +164,18 @@ class Protocol:
     search: str = "exact"
 
 
-def protocol(row: PublishedNumber) -> Protocol:
+def protocol(row: PublishedNumber) -> FitProtocol:
     """Return how the calibrator of a number was fitted.
 
     Komisarenko and Kull choose T and gamma by the metric of the column, others T by an ECE: of
     equal mass for two columns of that kind. Ensemble temperature fits the Brier score, as released.
     """
     if row.posthoc == "ets":
-        return Protocol("brier")
+        return FitProtocol("brier")
     if row.paper == "komisarenko2024":
-        return Protocol("nll" if row.metric == "nll" else "ada_ece", "komisarenko")
+        return FitProtocol("nll" if row.metric == "nll" else "ada_ece", "komisarenko")
     by_mass = row.metric == "ece_em" and row.paper in ("adafocal2022", "mukhoti2020iclr")
-    return Protocol("ada_ece" if by_mass else "ece", "mukhoti")
+    return FitProtocol("ada_ece" if by_mass else "ece", "mukhoti")
 
 
 OF_A_FINDING: Final = Definition(remark="Runs have theirs on the Chest X-ray page.")

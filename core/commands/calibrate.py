@@ -24,7 +24,7 @@ from core.configs import OTHER_NAMES, SEARCHES
 from core.disk import JsonError, parse_json
 from core.errors import Refused, UsageError
 from core.predictions import Task
-from core.published import PAPERS, Protocol, published
+from core.published import PAPERS, FitProtocol, published
 
 if TYPE_CHECKING:
     from core.studies.posthoc import Fit
@@ -98,7 +98,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         what = f"--by {by} sets the search, and fits by {' or '.join(objectives)}"
         raise UsageError("SETTING", what, "leave out --search and any other --objective")
     objective = arguments.objective or next(iter(objectives), "nll")
-    chosen = Protocol(objective, arguments.search or "exact")
+    chosen = FitProtocol(objective, arguments.search or "exact")
     named = (arguments.methods or "").split(",")
     methods = list(dict.fromkeys(name for name in named if name))
     unknown = [name for name in methods if name not in CALIBRATORS]

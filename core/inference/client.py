@@ -46,7 +46,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Limits:
+class CallLimits:
     """Until when a call may take, and what stops it before."""
 
     deadline: float
@@ -116,7 +116,7 @@ class Client:
             if cancel is not None and cancel.is_set():
                 raise _cancelled()
             limits, number = (
-                Limits(time.monotonic() + timeout_s, timeout_s, cancel),
+                CallLimits(time.monotonic() + timeout_s, timeout_s, cancel),
                 next(self._ids),
             )
             asked = {"id": number, "call": name, "asked": dict(question)}
@@ -144,7 +144,7 @@ class Client:
         with self._lock:
             self._end()
 
-    def _next_answer(self, request: bytes, limits: "Limits") -> tuple[Json, Arrays] | None:
+    def _next_answer(self, request: bytes, limits: "CallLimits") -> tuple[Json, Arrays] | None:
         """Send a request and return the next answer, or None where the process ended in peace.
 
         Another thread sends: the process may not read before its imports are done.
@@ -189,7 +189,7 @@ class Client:
                 raise Refused("LIMIT_MEMORY", what, SMALLER)
             raise _lost(f"signal {-code}" if code < 0 else f"code {code}")
 
-    def _check(self, process: "subprocess.Popen[bytes]", limits: "Limits") -> None:
+    def _check(self, process: "subprocess.Popen[bytes]", limits: "CallLimits") -> None:
         """End the process where it must not go on, and say why."""
         refusal: Refused | None = None
         if limits.cancel is not None and limits.cancel.is_set():

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from core import codec
-from core.access import Role
+from core.access import UserRole
 from core.disk import make_private, read_json, replace_text
 from core.errors import UsageError
 
@@ -30,14 +30,14 @@ class Login:
     """A user who logged in."""
 
     user: str  # as `core.access.user_id` names them
-    role: str  # name of a `Role`; empty for a user without one
+    role: str  # name of a `UserRole`; empty for a user without one
     groups: tuple[str, ...]  # as `core.access.group_id` names them
     issued: float  # seconds since 1970, as the provider says
 
     @property
-    def known_role(self) -> Role | None:
+    def known_role(self) -> UserRole | None:
         """The role, if it has one."""
-        return Role.__members__.get(self.role)
+        return UserRole.__members__.get(self.role)
 
 
 def begin(home: Path, login: Login, lifetime_s: float) -> str:

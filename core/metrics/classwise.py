@@ -18,7 +18,7 @@ from core.arrays import CHUNK_BYTES, PASS_BYTES, Counts, Float, Int, row_chunks,
 from core.defaults import FALSE_ALARMS, N_BINS
 from core.metrics.binning import BinSums, bin_index, equal_width_edges
 from core.metrics.intervals import binomial_test
-from core.metrics.records import ClassCell, CostlyClass, Part
+from core.metrics.records import ClassCell, CostlyClass, Partition
 from core.metrics.resampling import binomial
 from core.metrics.top_label import weighted_gap
 from core.metrics.units import design_effect
@@ -204,7 +204,7 @@ class ClassSums:
     """Expected and observed outcomes of the cells of all partitions."""
 
     # The partitions with their cells, M in all, in the order of the arrays
-    parts: tuple[tuple[Part, int], ...]
+    parts: tuple[tuple[Partition, int], ...]
     # trials, expected, squares, hits: (M,), rows, what was stated of them in sum and in sum of
     # squares, and how often it came true
     trials: Float
@@ -263,8 +263,8 @@ class ClassSums:
         bounds = (0.0 if index + 1 == cells.stop - cells.start else 0.5 ** (index + 1), 0.5**index)
         cell = ClassCell(
             part=part,
-            name="" if part == Part.STATED else self.names[index],
-            bounds=bounds if part == Part.STATED else (0.0, 1.0),
+            name="" if part == Partition.STATED else self.names[index],
+            bounds=bounds if part == Partition.STATED else (0.0, 1.0),
             n=n,
             stated=float(self.expected[at]) / max(n, TINY),
             true=float(self.hits[at]) / max(n, TINY),
@@ -322,7 +322,7 @@ class ClassSums:
         """Return the answers of one class."""
         n = float(self.trials[index])
         return ClassCell(
-            part=Part.ANSWERS,
+            part=Partition.ANSWERS,
             name=self.names[index],
             bounds=(0.0, 1.0),
             n=n,
@@ -368,7 +368,7 @@ class ClassSums:
                 sizes[:, place] += gap.sum(axis=0)
         return largest, sizes * self._scale()
 
-    def _slices(self) -> list[tuple[Part, slice]]:
+    def _slices(self) -> list[tuple[Partition, slice]]:
         out, start = [], 0
         for part, cells in self.parts:
             out.append((part, slice(start, start + cells)))
@@ -377,7 +377,7 @@ class ClassSums:
 
     def _scale(self) -> Float:
         """Return what sums of |deviations| are multiplied with: a wrong row counts in two cells."""
-        halves = [1.0 if part == Part.ANSWERS else 0.5 for part, _ in self.parts]
+        halves = [1.0 if part == Partition.ANSWERS else 0.5 for part, _ in self.parts]
         return np.array(halves) / self.total
 
     def _rarer(self) -> tuple[Float, Float, Float]:
@@ -430,7 +430,7 @@ def answer_sums(predictions: Predictions, *, ties: bool = False) -> ClassSums:
             own = rows.predicted == answer
             effect[answer] = design_effect(confidence[own] - rows.correct[own], sampling.take(own))
     return ClassSums(
-        parts=((Part.ANSWERS, k),),
+        parts=((Partition.ANSWERS, k),),
         trials=trials,
         expected=expected,
         squares=squares,
@@ -526,7 +526,9 @@ def class_sums(predictions: Predictions) -> ClassSums:
     )
 
 
-def _wrong_sums(predictions: Predictions, wrong: np.ndarray) -> list[tuple[Part, Float, Float]]:
+def _wrong_sums(
+    predictions: Predictions, wrong: np.ndarray
+) -> list[tuple[Partition, Float, Float]]:
     """Return the sums of the wrong answers, by true class and by what was stated of it."""
     from core.compiled.rows import add_wrong, add_wrong_softmax
 
@@ -547,9 +549,9 @@ def _wrong_sums(predictions: Predictions, wrong: np.ndarray) -> list[tuple[Part,
         surprise = np.minimum(-rows.log_p_true[wrong], -np.log(TINY))
         within = np.isin(np.arange(predictions.n), wrong)
         effect = design_effect(surprise, sampling.take(within))
-    listed = [(Part.STATED, by_level)]
+    listed = [(Partition.STATED, by_level)]
     if finest == LEVELS:  # rounding may leave nothing of a class that is rarely likely
-        listed.append((Part.OTHERS, by_class))
+        listed.append((Partition.OTHERS, by_class))
     return [
         (
             part,

@@ -73,7 +73,7 @@ class VoteBin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Disagreement:
+class VoteDisagreement:
     """Rows of which people disagree about as much; every array is (G,)."""
 
     entropy: Float  # mean entropy of the votes, in nats, ascending
@@ -115,7 +115,7 @@ class HumanAudit:
     # take off it
     known_nll: float | None
     bins: tuple[VoteBin, ...]  # the bins that hold rows, by ascending confidence
-    disagreement: Disagreement  # by how much people disagree
+    disagreement: VoteDisagreement  # by how much people disagree
     by_majority: bool = False  # whether every label is what most people said of its row
 
     @property
@@ -397,7 +397,7 @@ def _ece_score(judged: JudgedRows, means: _Means, config: AuditConfig) -> HumanS
     return HumanScore(value=value, low=low, high=high, floor=float(chance.mean()), bound=bound)
 
 
-def _disagreement(means: _Means, known: Knowing | None) -> Disagreement:
+def _disagreement(means: _Means, known: Knowing | None) -> VoteDisagreement:
     parts = means.parts("group")
     low, high = np.array([means.gap_ends(part) for part in parts]).T.copy()
     gaps = np.full(len(parts), np.nan)  # of a model that knew the true shares
@@ -410,7 +410,7 @@ def _disagreement(means: _Means, known: Knowing | None) -> Disagreement:
     def of(name: str) -> Float:
         return np.array([means.mean(name, part) for part in parts])
 
-    return Disagreement(
+    return VoteDisagreement(
         entropy=of("entropy"),
         count=np.array([means.column(part).sum() for part in parts]).astype(np.int64),
         confidence=of("confidence"),

@@ -48,7 +48,7 @@ ONE_SIDED = NormalDist().inv_cdf(1.0 - FALSE_ALARMS)  # of bounds of what is sho
 STEPS = 30  # of Newton's method, which converges in five to ten
 
 
-class Form(Enum):
+class MiscalibrationForm(Enum):
     """How a material miscalibration moves the claims."""
 
     TEMPERATURE = "logits off, and the mean claim with them"
@@ -209,16 +209,16 @@ class Null:
         return recalibrated(self.resamples.ranked, 1.0 - FALSE_ALARMS).slope
 
     @cached_property
-    def _shifts(self) -> tuple[tuple[Form, ...], Float]:
+    def _shifts(self) -> tuple[tuple[MiscalibrationForm, ...], Float]:
         """Each material miscalibration, and how far it moves the gap of each cell, (A, C)."""
         mean, count = self._mean, self._own.count
         logit = np.log(mean) - np.log1p(-mean)
-        moved: list[tuple[Form, Float]] = []
+        moved: list[tuple[MiscalibrationForm, Float]] = []
         for factor in (1.0 / MATERIAL_TEMPERATURE, MATERIAL_TEMPERATURE):
-            moved.append((Form.TEMPERATURE, _sigmoid(factor * logit)))
-            moved.append((Form.SPREAD, _mean_kept(factor * logit, mean, count)))
+            moved.append((MiscalibrationForm.TEMPERATURE, _sigmoid(factor * logit)))
+            moved.append((MiscalibrationForm.SPREAD, _mean_kept(factor * logit, mean, count)))
         shifted = (_sigmoid(logit + sign * np.log(MATERIAL_ODDS)) for sign in (-1.0, 1.0))
-        moved += [(Form.ODDS, claims) for claims in shifted]
+        moved += [(MiscalibrationForm.ODDS, claims) for claims in shifted]
         shifts = np.stack([count * (mean - truth) for _, truth in moved])
         information = count @ (mean * (1.0 - mean))
         material = np.abs(shifts).sum(axis=1) >= MATERIAL_SHARE * information
@@ -277,8 +277,8 @@ class Null:
             **{look.value: p for look, p in adjusted.items()},
             steepness=float(own[1]),
             power=np.nan if off else min(powers.values(), default=1.0),
-            power_odds=powers.get(Form.ODDS),
-            power_spread=powers.get(Form.SPREAD),
+            power_odds=powers.get(MiscalibrationForm.ODDS),
+            power_spread=powers.get(MiscalibrationForm.SPREAD),
             bins=beyond,
             slope_leads=bool(off) and self._slope_leads,
             values={look: float(rows[looks.index(look)]) / scale[look] for look in shown},
@@ -376,14 +376,14 @@ class Null:
         moved = _mean_kept(slope * logit, self._mean, count)
         return float(count @ np.abs(moved - self._mean) / count.sum())
 
-    def _powers(self, cuts: Int, null: Float) -> dict[Form, float]:
+    def _powers(self, cuts: Int, null: Float) -> dict[MiscalibrationForm, float]:
         """Return how often the test detects each form of miscalibration, the least over signs."""
         if not null[:, 0].any():  # certain claims: no set drawn from them can be off
-            return dict.fromkeys(Form, 0.0)
+            return dict.fromkeys(MiscalibrationForm, 0.0)
         moved, running = self._moved
         bins = np.diff(running[:, self.resamples.columns(cuts)], axis=1)
         own = self.resamples.floor(cuts).gap
-        powers: dict[Form, float] = {}
+        powers: dict[MiscalibrationForm, float] = {}
         for form, fixed, binned in zip(self._shifts[0], moved, bins, strict=True):
             ece = np.abs(own + binned).sum(axis=1) / self.resamples.ranked.total
             sets = np.column_stack([np.abs(fixed), ece])

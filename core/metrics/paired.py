@@ -24,7 +24,7 @@ from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Floor, Score, Setting
 from core.metrics.smooth import smece_draws
 from core.metrics.suite import UNAVAILABLE, label_predictions
-from core.metrics.units import Units, resampled_counts, units
+from core.metrics.units import ResamplingUnits, resampled_counts, units
 from core.predictions import Predictions, Task
 
 IN_BINS = {"ece", "ece_em", "ada_ece", "classwise_ece"}  # of a number that is set
@@ -201,7 +201,7 @@ class MetricDraws:
     n: int
     seed: int
     reason: str = ""  # why there is no value
-    units: Units  # the rows, or groups of them, that could be drawn
+    units: ResamplingUnits  # the rows, or groups of them, that could be drawn
     grouped: bool = False  # whether groups were drawn, not rows
     n_bins: int = N_BINS  # of the binned errors
 
@@ -274,7 +274,7 @@ def draws(
     gap, grouped = np.concatenate(blocks[GAP]), predictions.sampling.groups is not None
     each = [units(part.predictions.n, part.predictions.sampling) for part in parts]
     drawable = min(each, key=lambda own: own.df)  # of many labels, some are known in fewer rows
-    none = partial(MetricDraws, value=None, n=n, seed=seed, units=Units.even(n))
+    none = partial(MetricDraws, value=None, n=n, seed=seed, units=ResamplingUnits.even(n))
     out = {metric: none(metric=metric, reason=reason) for metric, reason in reasons.items()}
     for metric in drawn:
         value = float(np.mean([part.value(metric) for part in parts]))
@@ -315,8 +315,8 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
     resamples and Student's bound by their spread to the upper: percentiles alone are too short
     where a few rows decide, as with a rare label. Of u units that can be drawn, rows or groups,
     resamples scatter by sqrt((u - 1) / u) of the standard error, which is undone, and there are
-    u - 1 degrees of freedom (of unlike weight both are as `Units` says): among many runs, far out,
-    the normal quantile lets 6 % through where 5 % are meant (200 rows, eight runs).
+    u - 1 degrees of freedom (of unlike weight both are as `ResamplingUnits` says): among many runs,
+    far out, the normal quantile lets 6 % through where 5 % are meant (200 rows, eight runs).
     Calibration errors: the hull of two intervals. One is the same, of what is measured on so many
     rows. Resamples repeat the upward bias of each error; what that moves all of them by is taken
     off, so that they scatter around the difference. Neither error can be below 0, so no bound lies

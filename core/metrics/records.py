@@ -73,7 +73,7 @@ class Statistic(StrEnum):
     CLASSES = "classes"  # largest standardised deviation of a class; of answers only
 
 
-class Part(StrEnum):
+class Partition(StrEnum):
     """A partition of the rows, or of those answered wrongly."""
 
     ANSWERS = "answers"  # by the class that was answered
@@ -201,7 +201,7 @@ class MixedEnd:
 class ClassCell:
     """The answers, or the wrong answers, of a kind whose claims deviate most."""
 
-    part: Part  # of which partition it is a cell
+    part: Partition  # of which partition it is a cell
     name: str  # the class that was answered, or of `OTHERS` the true one; empty of `STATED`
     # (float, float), of `STATED`: between which the probabilities of the true class lie
     bounds: tuple[float, float]

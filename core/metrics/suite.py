@@ -126,7 +126,7 @@ def prepare(
     return replace(_resampled(claims, **draws), make_mirror=partial(_resampled, other, **draws))
 
 
-class _Claims(NamedTuple):
+class _TargetInput(NamedTuple):
     """What is read of predictions to prepare one target."""
 
     name: str
@@ -138,18 +138,18 @@ class _Claims(NamedTuple):
     answers: AnswersOfRows | None = None
 
 
-def _claims(predictions: Predictions, target: int | None) -> _Claims:
+def _claims(predictions: Predictions, target: int | None) -> _TargetInput:
     of, groups = _kind_of_target(predictions, target), predictions.groups
     column = None if groups is None else groups.name
     if target is not None:
         name = predictions.class_names[target]
-        return _Claims(name, target, of, predictions.outcomes(target), column)
+        return _TargetInput(name, target, of, predictions.outcomes(target), column)
     outcomes, names = answers(predictions), predictions.class_names
     own = AnswersOfRows(outcomes, predictions.rows.predicted, names)
-    return _Claims(NAMES[of], None, of, outcomes, column, class_sums(predictions), own)
+    return _TargetInput(NAMES[of], None, of, outcomes, column, class_sums(predictions), own)
 
 
-def _resampled(claims: _Claims, *, n_resamples: int, seed: int, n_bins: int) -> PreparedTarget:
+def _resampled(claims: _TargetInput, *, n_resamples: int, seed: int, n_bins: int) -> PreparedTarget:
     ranked = SortedOutcomes.of(claims.outcomes)
     return PreparedTarget(
         name=claims.name,

@@ -24,7 +24,7 @@ DRAWN_AT_A_TIME = 2**20
 
 
 @dataclass(frozen=True)
-class Units:
+class ResamplingUnits:
     """How many units resamples draw, and what an interval makes of it."""
 
     count: int  # how many there are
@@ -159,17 +159,17 @@ def design_effect(values: Float | Bool, sampling: SamplingDesign) -> float:
     return RowUnits.of(values.size, sampling).design_effect(values)
 
 
-def units(n: int, sampling: SamplingDesign) -> Units:
+def units(n: int, sampling: SamplingDesign) -> ResamplingUnits:
     """Return what resamples of n rows draw."""
     if sampling.independent:
-        return Units.even(n)
+        return ResamplingUnits.even(n)
     own = RowUnits.of(n, sampling)
     if own.count < 2:
-        return Units.even(own.count)
+        return ResamplingUnits.even(own.count)
     shares = own.totals / own.totals.sum()
     squares = float(shares @ shares)
     scatter = max(0.5, 1.0 - 2.0 * float((shares**3).sum()) / squares + squares)
-    return Units(shares.size, max(1.0, 1.0 / squares - 1.0), scatter)
+    return ResamplingUnits(shares.size, max(1.0, 1.0 / squares - 1.0), scatter)
 
 
 def degrees_of_freedom(sampling: SamplingDesign) -> float:

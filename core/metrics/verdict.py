@@ -21,7 +21,7 @@ from core.metrics.records import (
     Gap,
     MixedEnd,
     MixedReading,
-    Part,
+    Partition,
     Score,
     Statistic,
     Verdict,
@@ -422,10 +422,10 @@ def _unbinned(test: NullTest, n: int) -> tuple[str, str]:
 def class_words(cell: ClassCell) -> str:
     """Return what is stated and what is true of a cell of the classes."""
     stated, true = share(cell.stated), share(cell.true)
-    if cell.part == Part.ANSWERS:
+    if cell.part == Partition.ANSWERS:
         return f"where it answers “{cell.name}” it says {stated} % and is right {true} times in 100"
     what, real = f"“{cell.name}”", "it is"
-    if cell.part == Part.STATED:
+    if cell.part == Partition.STATED:
         what = f"a class stated at {share(cell.bounds[0])} to {share(cell.bounds[1])} %"
         real = "one is"
     return f"of 100 wrong answers it expects {what} to be the truth in {stated}; {real} in {true}"

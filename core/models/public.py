@@ -168,7 +168,7 @@ def _refuse_unknown(library: str, name: str, known: Collection[str]) -> None:
     )
 
 
-Form = Callable[[int, int], nn.Module]  # from channels and outputs
+NetworkMaker = Callable[[int, int], nn.Module]  # from channels and outputs
 SMALL_WIDTHS: Final = (16, 16, 32, 64)
 WIDTHS: Final = (64, 64, 128, 256, 512)
 DEPTHS: Final = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3)}
@@ -287,7 +287,7 @@ def vgg_bn(depth: int, channels: int, n_outputs: int, *, deep: bool = False) -> 
     )
 
 
-def _small_resnet(depth: int, *, own: str) -> Form:
+def _small_resnet(depth: int, *, own: str) -> NetworkMaker:
     """Return the form of a ResNet of three narrow stages, in akamaster's or bearpaw's layout."""
     n = (depth - 2) // 6
     bottleneck = own == "bearpaw" and depth >= 44  # as its code has it, whatever the name says
@@ -301,7 +301,7 @@ def _small_resnet(depth: int, *, own: str) -> Form:
     )
 
 
-def _resnet(depth: int, *, head: str = "fc", pooled: bool = False) -> Form:
+def _resnet(depth: int, *, head: str = "fc", pooled: bool = False) -> NetworkMaker:
     block = Bottleneck if depth >= 50 else Basic
     return partial(
         resnet,
@@ -318,7 +318,7 @@ def _densenet121(channels: int, n_outputs: int) -> nn.Module:
     return torchvision_model("densenet121", channels, n_outputs)
 
 
-PUBLIC_FORMS: Final[dict[str, Form]] = {
+PUBLIC_FORMS: Final[dict[str, NetworkMaker]] = {
     **{f"resnet{d}_akamaster": _small_resnet(d, own="akamaster") for d in (20, 32, 44, 56, 110)},
     **{f"resnet{d}_bearpaw": _small_resnet(d, own="bearpaw") for d in (20, 32, 44, 56, 110)},
     **{f"resnet{d}_chenyaofo": _small_resnet(d, own="chenyaofo") for d in (44, 56, 110)},

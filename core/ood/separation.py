@@ -31,7 +31,7 @@ BothWeights = tuple[Float | None, Float | None]
 
 
 @dataclass(frozen=True)
-class Members:
+class SetRows:
     """The rows of a set: which belong together, and how many each stands for.
 
     Groups are numbered anew among the rows of weight above 0, which alone are here.
@@ -85,7 +85,7 @@ class Separation:
     outside: arrays.Counts
     # Which rows of either set belong together or stand for several; without it every row is
     # independent
-    members: tuple[Members, Members] | None = None
+    members: tuple[SetRows, SetRows] | None = None
 
     @classmethod
     def of(
@@ -137,7 +137,7 @@ class Separation:
             return cls(*_read_only(distinct, n_inside, n_outside))
         # Groups and weights need to know which row is which;
         # without them the counts say everything.
-        members = Members.of(distinct, inside, own), Members.of(distinct, outside, others)
+        members = SetRows.of(distinct, inside, own), SetRows.of(distinct, outside, others)
         sides = (_weigh(side, m) for side, m in zip((n_inside, n_outside), members, strict=True))
         return cls(*_read_only(distinct, *sides), members)
 
@@ -179,7 +179,7 @@ class Separation:
         members = None
         if self.members is not None:
             last = self.values.size - 1
-            own, other = (Members(last - rows.place, rows.sampling) for rows in self.members)
+            own, other = (SetRows(last - rows.place, rows.sampling) for rows in self.members)
             members = other, own
         return type(self)(*_read_only(-self.values[::-1], *sides), members)
 
@@ -200,7 +200,7 @@ def counted_rows(
     return scores[counted], SamplingDesign(groups, weights[counted])
 
 
-def _weigh(rows: Int, members: Members) -> arrays.Counts:
+def _weigh(rows: Int, members: SetRows) -> arrays.Counts:
     """Return the weight of each value, which is its rows where they are not weighted."""
     weights = members.sampling.weights
     return rows if weights is None else np.bincount(members.place, weights, rows.size)

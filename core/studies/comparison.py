@@ -22,7 +22,7 @@ from core.training.config import from_json
 
 
 @dataclass(frozen=True)
-class Answers:
+class RunAnswers:
     """What one run answers for every row, how sure it is, and what it calls its classes."""
 
     predicted: Int
@@ -30,7 +30,7 @@ class Answers:
     class_names: tuple[str, ...]
 
     @classmethod
-    def of(cls, predictions: Predictions) -> "Answers | None":
+    def of(cls, predictions: Predictions) -> "RunAnswers | None":
         """Return a run's answers; None of labels, each of which is a question of its own."""
         if predictions.task is Task.MULTILABEL:
             return None
@@ -39,7 +39,7 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Disagreement:
+class DisputedRow:
     """A row that runs answer differently: its position, its label, answers and confidences."""
 
     row: int
@@ -49,13 +49,13 @@ class Disagreement:
 
 
 def disagreements(
-    runs: Sequence[Answers], labels: Int, most: int
-) -> tuple[int, tuple[Disagreement, ...]]:
+    runs: Sequence[RunAnswers], labels: Int, most: int
+) -> tuple[int, tuple[DisputedRow, ...]]:
     """Return how many rows are answered differently, and those where runs are surest.
 
     Parameters
     ----------
-    runs : sequence of Answers
+    runs : sequence of RunAnswers
         Of the same N rows, two or more.
     labels : (N,) int64
         True classes.
@@ -70,7 +70,7 @@ def disagreements(
     contradicting = np.where(predicted[:, apart] != surest, confidence[:, apart], 0.0).max(axis=0)
     order = apart[np.argsort(-contradicting, kind="stable")][:most]
     return len(apart), tuple(
-        Disagreement(
+        DisputedRow(
             row=int(row),
             label=int(labels[row]),
             predicted=tuple(predicted[:, row].tolist()),

@@ -8,7 +8,7 @@ from core.errors import Refused
 from core.metrics import suite
 from core.metrics.records import Score
 from core.predictions import Predictions, Task
-from core.published import Definition, Protocol, PublishedNumber, definition, protocol, published
+from core.published import Definition, FitProtocol, PublishedNumber, definition, protocol, published
 from core.studies import posthoc
 from core.studies.reliability import Source, loaded
 
@@ -43,16 +43,16 @@ def comparable(task: Task) -> bool:
     return task is Task.MULTICLASS
 
 
-def protocols(rows: Sequence[PublishedNumber]) -> dict[str, tuple[Protocol, ...]]:
+def protocols(rows: Sequence[PublishedNumber]) -> dict[str, tuple[FitProtocol, ...]]:
     """Return how each calibrator of numbers was fitted, in the order of the numbers."""
-    several: dict[str, dict[Protocol, None]] = {}
+    several: dict[str, dict[FitProtocol, None]] = {}
     for row in rows:
         if row.posthoc != "none":
             several.setdefault(row.posthoc, {})[protocol(row)] = None
     return {method: tuple(fitted) for method, fitted in several.items()}
 
 
-def protocol_of(paper: str, method: str, objective: str) -> Protocol:
+def protocol_of(paper: str, method: str, objective: str) -> FitProtocol:
     """Return how a paper fits a method, by the objective where it has several.
 
     A method that the paper does not use is fitted as its temperature.
@@ -63,7 +63,7 @@ def protocol_of(paper: str, method: str, objective: str) -> Protocol:
 
 
 def own_numbers(
-    rows: Source, validation: Source | None, metric: str, fitted: Sequence[tuple[str, Protocol]]
+    rows: Source, validation: Source | None, metric: str, fitted: Sequence[tuple[str, FitProtocol]]
 ) -> OwnNumbers:
     """Return a metric of a run by the papers' definition, with intervals.
 
@@ -73,7 +73,7 @@ def own_numbers(
         The split that calibrators are fitted on.
     metric : str
         As the papers' tables name it; its definition names a metric of Candor.
-    fitted : sequence of (str, Protocol)
+    fitted : sequence of (str, FitProtocol)
         Each calibrator's name, and how it is fitted.
     """
     predictions, defined = loaded(rows), definition(metric)

@@ -91,7 +91,7 @@ def row_gradient_norms(parts: TrainingSetup) -> Float:
 
 
 @dataclass(frozen=True)
-class Answers:
+class ModelAnswers:
     """What a model says of each row, or with many labels of each label of each row."""
 
     confidence: Float  # (M,) float64: of the answer given
@@ -102,13 +102,13 @@ class Answers:
 
 def answers(
     logits: npt.NDArray[np.floating], targets: npt.NDArray[np.number], task: Task
-) -> Answers:
+) -> ModelAnswers:
     """Return what logits say; (N, K) with targets (N,), or (N, L) with targets (N, L) of 0/1."""
     if task is Task.MULTILABEL:
         logit = logits.astype(np.float64).ravel()
         present = targets.ravel() > 0
         yes, no = log_sigmoid(logit), log_sigmoid(-logit)
-        return Answers(
+        return ModelAnswers(
             np.exp(np.maximum(yes, no)),
             (logit > 0) == present,
             np.where(present, yes, no),
@@ -121,10 +121,10 @@ def answers(
         p = np.exp(log_p)
         entropy = -np.einsum("ij,ij->i", p, log_p)
         blocks.append((p[at, best], best == truth, log_p[at, truth], entropy))
-    return Answers(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+    return ModelAnswers(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
-def measure(model_answers: Answers, part: str = "val") -> dict[str, float]:
+def measure(model_answers: ModelAnswers, part: str = "val") -> dict[str, float]:
     """Return the scores of an epoch by name, NaN where there is nothing to average.
 
     Notes

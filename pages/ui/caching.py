@@ -21,7 +21,7 @@ _MISSING: Final[Any] = object()  # Any: it stands for a result of any type
 
 
 @dataclass(eq=False)
-class _Call:
+class _Pending:
     """A result under way: who computes it holds the lock, and all that want it are counted."""
 
     lock: Lock = field(default_factory=Lock)
@@ -34,7 +34,7 @@ class Results(Generic[Key, Result]):
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, Lock()
         self._results: dict[Key, Result] = {}
-        self._under_way: dict[Key, _Call] = {}
+        self._under_way: dict[Key, _Pending] = {}
         self._gone: set[str] = set()
 
     def get(self, key: Key) -> Result | None:
@@ -56,7 +56,7 @@ class Results(Generic[Key, Result]):
         """
         with self._lock:
             missing = key not in self._results
-            call = self._under_way.setdefault(key, _Call())
+            call = self._under_way.setdefault(key, _Pending())
             call.n += 1
         try:
             with st.spinner(spinner) if spinner and missing else nullcontext(), call.lock:

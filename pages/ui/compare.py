@@ -22,7 +22,7 @@ from core.screens.kit.numbers import THIN
 from core.screens.kit.records import FigureCard
 from core.screens.kit.words import LABELS
 from core.studies import comparison
-from core.studies.comparison import Answers, settings, varied
+from core.studies.comparison import RunAnswers, settings, varied
 from pages.ui import (
     audits,
     frame,
@@ -554,5 +554,5 @@ def _rows(runs: Runs, splits: Sequence[str], marks: Sequence[tuple[str, RunMark]
 
 
 @cached(64)
-def _answers(run: open_runs.Run, split: str) -> Answers | None:
-    return Answers.of(open_runs.predictions(run, split))
+def _answers(run: open_runs.Run, split: str) -> RunAnswers | None:
+    return RunAnswers.of(open_runs.predictions(run, split))

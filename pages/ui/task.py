@@ -239,7 +239,7 @@ def in_process(
     with _CALLS_LOCK:
         call = _CALLS.get(shared.key) if shared else None
         if call is None or call.is_set():
-            call = _Call(function, arguments, shared)
+            call = _SharedCall(function, arguments, shared)
             if shared:
                 _CALLS[shared.key] = call
             _process_threads().submit(call.run)
@@ -247,7 +247,7 @@ def in_process(
 
 
 @dataclass(eq=False)
-class _Call(Generic[Result]):
+class _SharedCall(Generic[Result]):
     """A call in a process, and the works of the sessions that wait for it."""
 
     function: Callable[..., Result]
@@ -309,8 +309,8 @@ class _Call(Generic[Result]):
             work.share, work.words = share, words
 
 
-Ending = Event | _Call[Any]  # what tells a process to end: an Event, or several
-_CALLS: Final[dict[Hashable, _Call[Any]]] = {}
+Ending = Event | _SharedCall[Any]  # what tells a process to end: an Event, or several
+_CALLS: Final[dict[Hashable, _SharedCall[Any]]] = {}
 _CALLS_LOCK: Final = Lock()
 
 

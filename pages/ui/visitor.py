@@ -15,7 +15,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import streamlit as st
 
-from core.access import LOCAL, Act, Role, Visitor, group_id, user_id
+from core.access import LOCAL, Act, UserRole, Visitor, group_id, user_id
 from core.arrays import digest
 from core.errors import LibraryError, UsageError
 from core.jobs.local import LocalJobs
@@ -170,7 +170,7 @@ def of_claims(claims: Claims) -> tuple[Login, dict[str, str]]:
     names = _texts(_claim(claims, os.environ.get(GROUP_CLAIM) or "groups"))[:MAX_GROUPS]
     groups = {group_id(issuer, name): name for name in names}
     roles = _texts(_claim(claims, os.environ.get(ROLE_CLAIM) or "roles"))
-    known = {role.name.lower(): role for role in Role}
+    known = {role.name.lower(): role for role in UserRole}
     bare = (role.lower().removeprefix(PREFIX) for role in roles)
     role = max((known[name] for name in bare if name in known), default=None)
     issued = claims.get("iat")

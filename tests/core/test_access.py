@@ -10,7 +10,7 @@ from core.access import (
     OWNER,
     Act,
     Quotas,
-    Role,
+    UserRole,
     Visitor,
     group_id,
     of_process,
@@ -24,8 +24,8 @@ ANNA = user_id("https://login.example", "anna")
 
 def test_every_act_has_a_role_and_only_reading_is_for_viewers():
     assert set(NEEDS) == set(Act)
-    assert {act for act in Act if Visitor(ANNA, Role.VIEWER).may(act)} == {Act.OPEN, Act.EXPORT}
-    assert {act for act in Act if not Visitor(ANNA, Role.AUDITOR).may(act)} == {
+    assert {act for act in Act if Visitor(ANNA, UserRole.VIEWER).may(act)} == {Act.OPEN, Act.EXPORT}
+    assert {act for act in Act if not Visitor(ANNA, UserRole.AUDITOR).may(act)} == {
         Act.QUEUE,
         Act.READ_TRAIL,
     }
@@ -34,7 +34,7 @@ def test_every_act_has_a_role_and_only_reading_is_for_viewers():
 
 def test_an_act_beyond_the_role_is_refused_with_the_role_it_needs():
     with pytest.raises(LibraryError, match="Your role is viewer, and this needs auditor") as caught:
-        Visitor(ANNA, Role.VIEWER).require(Act.DELETE)
+        Visitor(ANNA, UserRole.VIEWER).require(Act.DELETE)
     assert caught.value.code == "ROLE"
 
 
@@ -51,13 +51,13 @@ def test_ids_hold_no_name_and_tell_issuers_and_groups_apart():
 
 def test_who_sees_and_who_owns():
     group = group_id("https://login.example", "ward")
-    anna = Visitor(ANNA, Role.AUDITOR, (group,))
+    anna = Visitor(ANNA, UserRole.AUDITOR, (group,))
     assert anna.owns(ANNA)
     assert anna.owns(group)
     assert not anna.sees("local")
     assert anna.sees("local", [group])
     assert not anna.owns("local")
-    assert Visitor(ANNA, Role.ADMIN).owns("local")
+    assert Visitor(ANNA, UserRole.ADMIN).owns("local")
 
 
 def test_a_process_acts_for_the_owner_of_its_job(monkeypatch):

@@ -5,13 +5,13 @@ import pytest
 from core import progress
 from core.arrays import row_chunks
 from core.library import StoredSplit
-from core.progress import Part, stage
+from core.progress import Stage, stage
 from core.studies import comparison
 
 
 @pytest.fixture
 def heard(monkeypatch) -> list[tuple[float, str]]:
-    monkeypatch.setattr(Part, "listener", None)
+    monkeypatch.setattr(Stage, "listener", None)
     told: list[tuple[float, str]] = []
     progress.on_progress(lambda share, words: told.append((share, words)))
     return told

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.isotonic import IsotonicRegression
 
-from core.access import Role, Visitor, user_id
+from core.access import UserRole, Visitor, user_id
 from core.errors import LibraryError, Refused
 from core.library import SAMPLES, Library, RunSource
 from core.predictions import Predictions, ScoreKind, Task, Weights
@@ -208,7 +208,8 @@ def test_what_was_cut_can_be_cut_again(library):
 
 def test_what_somebody_else_shares_is_not_kept(tmp_path):
     anna, bert = (
-        Visitor(user_id("https://login.example", name), Role.AUDITOR) for name in ("anna", "bert")
+        Visitor(user_id("https://login.example", name), UserRole.AUDITOR)
+        for name in ("anna", "bert")
     )
     ours, theirs = (Library(tmp_path / "home", SAMPLES, visitor) for visitor in (anna, bert))
     test = answers(seed=2)

@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.runtime.secrets import Secrets
 from streamlit.testing.v1 import AppTest
 
-from core.access import DRAFTS, LOCAL, Act, Role, Visitor, group_id, user_id
+from core.access import DRAFTS, LOCAL, Act, UserRole, Visitor, group_id, user_id
 from core.errors import LibraryError, UsageError
 from core.library import SAMPLES, Library, sharing, trail
 from core.library import home as library_home
@@ -69,7 +69,7 @@ def shown(user: dict[str, object], script: str = "", **query: str) -> AppTest:
 
 
 def kept(name: str, user: str) -> str:
-    library = Library(library_home(), SAMPLES, Visitor(user_id(ISSUER, user), Role.AUDITOR))
+    library = Library(library_home(), SAMPLES, Visitor(user_id(ISSUER, user), UserRole.AUDITOR))
     summary = {"test": headline()}
     return library.keep(name, {"test": small()}, source=SOURCE, summary=summary).id
 
@@ -124,7 +124,7 @@ def test_claims_give_role_groups_and_a_name_that_is_no_address(monkeypatch):
     login, names = visitor.of_claims(said)
     anna, ward = user_id(ISSUER, "anna"), group_id(ISSUER, "w")
     assert login == Login(anna, "AUDITOR", (ward,), 5.0)
-    assert login.known_role is Role.AUDITOR
+    assert login.known_role is UserRole.AUDITOR
     assert names == {anna: "Anna", ward: "w"}
     bert = user_id(ISSUER, "bert")
     _, nameless = visitor.of_claims(claims("bert", "admin") | {"name": "bert@clinic.example"})
@@ -135,7 +135,7 @@ def test_claims_give_role_groups_and_a_name_that_is_no_address(monkeypatch):
     assert len({half.user, *half.groups, anna, ward}) == 4
     monkeypatch.setenv(visitor.ROLE_CLAIM, "realm_access.roles")
     nested = claims("dora", realm_access={"roles": ["admin"]})
-    assert visitor.of_claims(nested)[0].known_role is Role.ADMIN
+    assert visitor.of_claims(nested)[0].known_role is UserRole.ADMIN
 
 
 def test_a_login_ends_after_the_hours_that_are_set(monkeypatch):
@@ -368,12 +368,12 @@ def test_what_was_opened_is_in_the_trail_once():
 
 
 def history(user: str) -> str:
-    library = Library(library_home(), SAMPLES, Visitor(user_id(ISSUER, user), Role.AUDITOR))
+    library = Library(library_home(), SAMPLES, Visitor(user_id(ISSUER, user), UserRole.AUDITOR))
     return keep_history(library, "Night shift", small_bins())
 
 
 def outside(user: str) -> str:
-    library = Library(library_home(), SAMPLES, Visitor(user_id(ISSUER, user), Role.AUDITOR))
+    library = Library(library_home(), SAMPLES, Visitor(user_id(ISSUER, user), UserRole.AUDITOR))
     return library.keep("Night shift", {"svhn": unlabelled(9)}, source=SOURCE, summary={}).id
 
 
@@ -382,7 +382,7 @@ def scores(user: str) -> str:
 
 
 def with_set(user: str, name: str = "Night shift") -> str:
-    library = Library(library_home(), SAMPLES, Visitor(user_id(ISSUER, user), Role.AUDITOR))
+    library = Library(library_home(), SAMPLES, Visitor(user_id(ISSUER, user), UserRole.AUDITOR))
     splits = {"test": small(), "svhn": unlabelled(9)}
     return library.keep(name, splits, source=SOURCE, summary={"test": headline()}).id
 
@@ -426,7 +426,7 @@ def test_a_run_that_a_page_is_made_of_is_in_the_trail_and_checked_again(what):
     # taken away while the page stays open: no part of it is drawn again
     runs = test.session_state[visitor.RUNS]
     assert run in runs
-    bert = Visitor(user_id(ISSUER, "bert"), Role.VIEWER)
+    bert = Visitor(user_id(ISSUER, "bert"), UserRole.VIEWER)
     with pytest.raises(LibraryError, match="RUN_UNKNOWN"):
         visitor._refuse_lost(bert, runs)
 
@@ -500,7 +500,7 @@ def test_a_file_of_a_page_is_in_the_trail_with_all_that_it_is_of(
 
 @pytest.mark.usefixtures("home")
 def test_an_export_of_no_run_names_the_job_the_draft_or_nothing():
-    token = visitor._BOUND.set(Visitor(user_id(ISSUER, "anna"), Role.AUDITOR))
+    token = visitor._BOUND.set(Visitor(user_id(ISSUER, "anna"), UserRole.AUDITOR))
     visitor.forget()
     visitor.exported(lambda: "", "nothing")()
     visitor.exported(lambda: "", "config", job="a1b2")()
@@ -518,8 +518,8 @@ def test_an_export_of_no_run_names_the_job_the_draft_or_nothing():
 @pytest.mark.usefixtures("home")
 def test_a_page_that_stays_open_exports_no_run_that_was_revoked():
     run = kept("Night shift", "anna")
-    anna = Visitor(user_id(ISSUER, "anna"), Role.AUDITOR)
-    bert = Visitor(user_id(ISSUER, "bert"), Role.VIEWER)
+    anna = Visitor(user_id(ISSUER, "anna"), UserRole.AUDITOR)
+    bert = Visitor(user_id(ISSUER, "bert"), UserRole.VIEWER)
     library = Library(library_home(), SAMPLES, anna)
     library.share(run, bert.user)
     token = visitor._BOUND.set(bert)

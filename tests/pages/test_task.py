@@ -290,7 +290,7 @@ def test_how_far_a_process_is_counts_within_its_call(
 
 def test_a_shared_call_that_is_stopped_before_its_turn_is_let_go_of(works: set[Event]):
     kept: list[int] = []
-    call = task._Call(len, (b"one",), task.Shared("one", kept.append))
+    call = task._SharedCall(len, (b"one",), task.Shared("one", kept.append))
     task._CALLS["one"] = call
     call.join().stop()
     call.run()

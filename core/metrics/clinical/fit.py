@@ -90,11 +90,11 @@ def recalibration(
         events, with the stated risk taken as given.
     sampling : SamplingDesign
         Groups and weights of the rows. With groups the regressions' variances are those of
-        `_Claims.meat`, with weights alone those of independent rows; with either the share counts
-        its effective rows.
+        `_DistinctClaims.meat`, with weights alone those of independent rows; with either the share
+        counts its effective rows.
     """
     ranked = SortedOutcomes.of(Outcomes(p, y, *sampling))
-    claims = _Claims.of(ranked)
+    claims = _DistinctClaims.of(ranked)
     n, events, total = ranked.n, ranked.hits, float(ranked.total)
     mean, rate = float(claims.rows @ claims.p / total), events / total
     effective_n = ranked.effective_n(ranked.correct)
@@ -164,7 +164,7 @@ def _value(score: Score) -> float:
     return float("nan") if score.value is None else score.value
 
 
-def _swayed(claims: "_Claims", slope: Estimated, level: float) -> bool:
+def _swayed(claims: "_DistinctClaims", slope: Estimated, level: float) -> bool:
     """Whether the slope is another one, or there is none, without rows next to 0 or 1."""
     inside = (claims.p >= EXTREME) & (claims.p <= 1.0 - EXTREME)
     if isinstance(slope, str) or inside.all():
@@ -179,7 +179,7 @@ def _swayed(claims: "_Claims", slope: Estimated, level: float) -> bool:
 
 
 @dataclass(frozen=True)
-class _Claims:
+class _DistinctClaims:
     """Distinct claims (D,) with their logit, rows and events; products of floats are fast."""
 
     p: Float
@@ -190,7 +190,7 @@ class _Claims:
     ranked: SortedOutcomes  # the rows themselves, for variances by group
 
     @classmethod
-    def of(cls, ranked: SortedOutcomes) -> "_Claims":
+    def of(cls, ranked: SortedOutcomes) -> "_DistinctClaims":
         distinct = ranked.confidence[ranked.cuts[:-1]]
         rows, events = sums(ranked, ranked.cuts).count, np.diff(ranked.sum_correct[ranked.cuts])
         inside = np.clip(distinct, CLIP, 1.0 - CLIP)
@@ -200,10 +200,10 @@ class _Claims:
         sums_of = rows.astype(np.float64), events.astype(np.float64)
         return cls(distinct, logit, *sums_of, clipped, ranked)
 
-    def of_those(self, kept: Bool) -> "_Claims":
+    def of_those(self, kept: Bool) -> "_DistinctClaims":
         """Return the claims that are kept; of their rows only the sums are."""
         rows, events = self.rows[kept], self.events[kept]
-        return _Claims(
+        return _DistinctClaims(
             p=self.p[kept],
             logit=self.logit[kept],
             rows=rows,
@@ -281,14 +281,14 @@ class _Claims:
         return np.asarray(scores.T @ scores * len(scores) / max(len(scores) - 1, 1))
 
 
-def _one_sided(claims: _Claims) -> str:
+def _one_sided(claims: _DistinctClaims) -> str:
     n, events = claims.rows.sum(), claims.events.sum()
     if 0 < events < n:
         return ""
     return f"only one outcome is present: {events:,.10g} of {n:,.10g} are events"
 
 
-def _in_the_large(claims: _Claims, level: float) -> Estimated:
+def _in_the_large(claims: _DistinctClaims, level: float) -> Estimated:
     """Return the intercept with offset and its interval, or why there is none.
 
     The expected number of events rises with the intercept, so Newton's steps are kept inside a
@@ -344,7 +344,7 @@ def _by_residuals(ranked: SortedOutcomes, share: Float, level: float) -> float:
 
 
 def _joint(
-    claims: _Claims, level: float, *, whole: bool = True
+    claims: _DistinctClaims, level: float, *, whole: bool = True
 ) -> tuple[Estimated, Estimated] | str:
     """Return slope and intercept with their intervals, or why there are none.
 
@@ -392,7 +392,7 @@ def _newton(design: Float, rows: Float, events: Float) -> tuple[Float, Float]:
     raise np.linalg.LinAlgError
 
 
-def _separated(claims: _Claims) -> str:
+def _separated(claims: _DistinctClaims) -> str:
     """Say why no line fits: one stated risk, or one that splits events from the others."""
     logit = claims.logit  # two risks may have one logit, by clipping
     if np.ptp(logit) < SAME:

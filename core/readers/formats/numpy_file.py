@@ -47,7 +47,7 @@ class SealedValue:
         raise Refused("PICKLE_SHAPE", "State given to an object that takes none", REMEDY)
 
 
-class Guard(SealedValue):
+class AllowedCall(SealedValue):
     """A function a pickle may call by name."""
 
     __slots__ = ("_call",)
@@ -492,10 +492,10 @@ def _encode(text: object, encoding: object) -> bytes:
 
 
 RECONSTRUCT, SCALAR = (
-    Guard(StoredArray),
-    Guard(lambda dtype, raw: build_array(raw, dtype, (), "C").item()),
+    AllowedCall(StoredArray),
+    AllowedCall(lambda dtype, raw: build_array(raw, dtype, (), "C").item()),
 )
-FROM_BUFFER, DTYPE = Guard(build_array), Guard(StoredType)
+FROM_BUFFER, DTYPE = AllowedCall(build_array), AllowedCall(StoredType)
 GLOBALS: Mapping[tuple[str, str], object] = {
     ("numpy", "ndarray"): NDARRAY,
     ("numpy", "dtype"): DTYPE,
@@ -505,11 +505,11 @@ GLOBALS: Mapping[tuple[str, str], object] = {
     ("numpy._core.multiarray", "scalar"): SCALAR,
     ("numpy.core.numeric", "_frombuffer"): FROM_BUFFER,
     ("numpy._core.numeric", "_frombuffer"): FROM_BUFFER,
-    ("_codecs", "encode"): Guard(_encode),
-    ("__builtin__", "bytes"): Guard(lambda: b""),
-    ("builtins", "bytes"): Guard(lambda: b""),
-    ("collections", "OrderedDict"): Guard(mapping),
-    ("collections", "defaultdict"): Guard(default_mapping),
+    ("_codecs", "encode"): AllowedCall(_encode),
+    ("__builtin__", "bytes"): AllowedCall(lambda: b""),
+    ("builtins", "bytes"): AllowedCall(lambda: b""),
+    ("collections", "OrderedDict"): AllowedCall(mapping),
+    ("collections", "defaultdict"): AllowedCall(default_mapping),
     **{
         ("transformers.trainer_utils", name): Outputs
         for name in ("PredictionOutput", "EvalPrediction", "EvalLoopOutput")

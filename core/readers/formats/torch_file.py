@@ -25,7 +25,7 @@ from core.readers.formats.contents import (
 )
 from core.readers.formats.numpy_file import (
     GLOBALS,
-    Guard,
+    AllowedCall,
     InertObject,
     OrderedMapping,
     SealedValue,
@@ -150,7 +150,7 @@ def _tensor(
 
 def _rebuilt(rebuild: object, _kind: object, args: object, *_state: object) -> object:
     """Make a tensor that had attributes of its own; they are forgotten."""
-    if not isinstance(rebuild, Guard) or not isinstance(args, tuple):
+    if not isinstance(rebuild, AllowedCall) or not isinstance(args, tuple):
         raise Refused("PICKLE_SHAPE", "A tensor in an unknown form", REMEDY)
     return rebuild(*args)
 
@@ -162,7 +162,7 @@ def _bytearray(*sizes: object) -> bytes:
     return b""
 
 
-INERT = Guard(InertObject)
+INERT = AllowedCall(InertObject)
 DTYPES = (
     *("float16", "float32", "float64", "half", "float", "double", "bfloat16", "bool", "uint8"),
     *("int8", "int16", "int32", "int64", "complex64", "complex128"),
@@ -175,18 +175,18 @@ NAMES: Mapping[tuple[str, str], object] = {
     **{("torch", name): StorageType(dtype) for name, dtype in STORAGES.items()},
     **{("torch.cuda", name): StorageType(dtype) for name, dtype in STORAGES.items()},
     **{("torch", name): InertObject() for name in (*DTYPES, "Tensor")},
-    ("torch._utils", "_rebuild_tensor"): Guard(_tensor),  # before torch 0.4
-    ("torch._utils", "_rebuild_tensor_v2"): Guard(_tensor),
-    ("torch._utils", "_rebuild_parameter"): Guard(lambda data, *_: data),
-    ("torch._utils", "_rebuild_parameter_with_state"): Guard(lambda data, *_: data),
-    ("torch._tensor", "_rebuild_from_type_v2"): Guard(_rebuilt),
+    ("torch._utils", "_rebuild_tensor"): AllowedCall(_tensor),  # before torch 0.4
+    ("torch._utils", "_rebuild_tensor_v2"): AllowedCall(_tensor),
+    ("torch._utils", "_rebuild_parameter"): AllowedCall(lambda data, *_: data),
+    ("torch._utils", "_rebuild_parameter_with_state"): AllowedCall(lambda data, *_: data),
+    ("torch._tensor", "_rebuild_from_type_v2"): AllowedCall(_rebuilt),
     ("torch.nn.parameter", "Parameter"): InertObject(),
-    ("torch", "Size"): Guard(lambda *sizes: sizes[0] if sizes else ()),
-    ("torch", "device"): Guard(lambda *_: None),
+    ("torch", "Size"): AllowedCall(lambda *sizes: sizes[0] if sizes else ()),
+    ("torch", "device"): AllowedCall(lambda *_: None),
     ("collections", "Counter"): INERT,
     ("collections", "deque"): INERT,
     ("argparse", "Namespace"): Arguments,
-    **{(module, "bytearray"): Guard(_bytearray) for module in BUILTINS},
+    **{(module, "bytearray"): AllowedCall(_bytearray) for module in BUILTINS},
     **{(module, name): INERT for module in BUILTINS for name in ("set", "frozenset")},
     **{
         (module, f"{system}Path"): INERT

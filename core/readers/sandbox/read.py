@@ -55,7 +55,7 @@ Table = tuple[Path, str]  # a file, and the name the user knows it by
 
 
 @dataclass(frozen=True)
-class Limits:
+class ReadLimits:
     """What a caller sets of the limits; None stands for the reader's own."""
 
     timeout_s: float | None = None  # seconds until the child is ended
@@ -76,7 +76,7 @@ class Response(Generic[Result]):
 def read_sealed(
     reader: Reader[Any, Result],
     files: Mapping[str, tuple[Path, str | None]],
-    limits: Limits,
+    limits: ReadLimits,
     options: ReadOptions | None = None,
     *,
     in_place: bool = False,
@@ -155,7 +155,7 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
             notices = (Notice(NoticeCode.FILES_SKIPPED, text),)
     if labels is not None:
         files["labels"] = (labels, labels_name)
-    limits = Limits(timeout_s, memory_bytes, cancel)
+    limits = ReadLimits(timeout_s, memory_bytes, cancel)
     files |= tables or {}
     with read_sealed(PREDICTIONS, files, limits, options, in_place=in_place) as response:
         own = response.result
@@ -175,7 +175,7 @@ def read_bin_history(
     HistoryFile
         Bins by epoch, what was assumed, and the digest of the bytes.
     """
-    with read_sealed(HISTORY, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
+    with read_sealed(HISTORY, {FILE: (path, name)}, ReadLimits(cancel=cancel)) as response:
         return replace(response.result, digest=response.digest)
 
 
@@ -203,7 +203,7 @@ def read_weights(
     LibraryError
         LIBRARY_WRITE: `into` cannot be written.
     """
-    limits = Limits(memory_bytes=memory_bytes, cancel=cancel)
+    limits = ReadLimits(memory_bytes=memory_bytes, cancel=cancel)
     with read_sealed(WEIGHTS, {FILE: (path, name)}, limits) as response:
         copy_tensors(response.result, response.folder, into)
         return replace(response.result, name=name or path.name, digest=response.digest)
@@ -218,7 +218,7 @@ def read_pictures(
 
     Raises LibraryError LIBRARY_WRITE: it cannot be written.
     """
-    with read_sealed(PICTURES, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
+    with read_sealed(PICTURES, {FILE: (path, name)}, ReadLimits(cancel=cancel)) as response:
         copy_pictures(response.result, response.folder, into)
         return response.result
 
@@ -235,7 +235,7 @@ def read_film(path: Path, *, name: str, cancel: threading.Event | None = None) -
     Film
         Greys, upright, white = dense.
     """
-    with read_sealed(FILM, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
+    with read_sealed(FILM, {FILE: (path, name)}, ReadLimits(cancel=cancel)) as response:
         return response.result
 
 
@@ -247,13 +247,13 @@ def read_columns(path: Path, *, name: str, cancel: threading.Event | None = None
     TextColumns
         All columns as text; `strict_tables.match` finds the rows of a run in them.
     """
-    with read_sealed(COLUMNS, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
+    with read_sealed(COLUMNS, {FILE: (path, name)}, ReadLimits(cancel=cancel)) as response:
         return replace(response.result, digest=response.digest)
 
 
 def read_boxes(path: Path, *, name: str, cancel: threading.Event | None = None) -> BoxList:
     """Read a list of boxes around lesions; see `core.readers.tables.strict_tables`."""
-    with read_sealed(BOXES, {FILE: (path, name)}, Limits(cancel=cancel)) as response:
+    with read_sealed(BOXES, {FILE: (path, name)}, ReadLimits(cancel=cancel)) as response:
         return replace(response.result, digest=response.digest)
 
 
@@ -268,6 +268,6 @@ def read_votes(
         Numbers that may be votes, and names of rows; `core.readers.tables.votes.attach_votes`
         brings them to the rows of a run.
     """
-    limits = Limits(timeout_s=timeout_s, cancel=cancel)
+    limits = ReadLimits(timeout_s=timeout_s, cancel=cancel)
     with read_sealed(VOTES, {FILE: (path, name)}, limits) as response:
         return replace(response.result, name=name, digest=response.digest)

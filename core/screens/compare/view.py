@@ -58,7 +58,7 @@ from core.screens.kit.sentences import groups_words
 from core.screens.kit.text import clean, safe, short, without_shared_start
 from core.screens.kit.theme import Theme, axis
 from core.screens.kit.words import with_row_noun
-from core.studies.comparison import Answers, disagreements
+from core.studies.comparison import RunAnswers, disagreements
 
 PLAIN_CAPTION = "In brackets and small type: {} Tie: the difference could be chance."
 FEW = 12  # runs whose badges, rows and diagrams can still be told apart
@@ -491,7 +491,7 @@ class DisagreementView:
 
 
 def disagreement_view(
-    marks: Sequence[RunMark], runs: Sequence[Answers], labels: Int
+    marks: Sequence[RunMark], runs: Sequence[RunAnswers], labels: Int
 ) -> DisagreementView:
     """Return the rows on which runs, of the same N rows, disagree: the surest contradictions first.
 

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from core.calibrators import CALIBRATORS
-from core.published import PAPERS, Protocol, settings
+from core.published import PAPERS, FitProtocol, settings
 from core.screens.kit.numbers import MINUS, count
 from core.screens.kit.words import LABELS
 from core.studies.posthoc import Fit
@@ -25,7 +25,7 @@ TAKEN: Final = {  # what a paper does not state
 }
 
 
-def fitted_as(paper: str, protocols: Mapping[str, Sequence[Protocol]]) -> str:
+def fitted_as(paper: str, protocols: Mapping[str, Sequence[FitProtocol]]) -> str:
     """Return in a sentence how a paper fits these calibrators, and where it says so."""
     source = next(
         setting.source.replace("sec ", "section ")

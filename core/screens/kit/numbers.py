@@ -304,7 +304,7 @@ Kind = Literal[
     "hundred_alone",
 ]
 Ends = float | None
-Form = Callable[[float, Ends, Ends], tuple[str, str]]
+NumberWriter = Callable[[float, Ends, Ends], tuple[str, str]]
 
 
 def _two_with_ends(value: float, low: Ends, high: Ends, *, signed: bool = False) -> tuple[str, str]:
@@ -330,7 +330,7 @@ def _with_sign(number: float | None, text: str) -> str:
     return text if plain else f"+{text}"
 
 
-FORMS: dict[Kind, Form] = {
+FORMS: dict[Kind, NumberWriter] = {
     "text": lambda value, *_: (str(value), ""),
     "count": lambda value, *_: (count(int(value)), ""),
     "weight": lambda value, *_: (weight(value), ""),

@@ -19,7 +19,7 @@ from core.metrics.records import (
     Gap,
     GroupSummary,
     MixedReading,
-    Part,
+    Partition,
     Score,
     Statistic,
     TargetAudit,
@@ -471,7 +471,7 @@ def _mixed_parts(target: TargetAudit) -> tuple[Phrase, ...]:
         text = f"Its confidence rises {rises_than}"
     elif reading == MixedReading.UNEVEN and _decided(target):
         text = f"Off{_for_event(target)}: {_decided(target)}"
-    elif target.verdict.deviant and target.verdict.deviant.part == Part.ANSWERS:
+    elif target.verdict.deviant and target.verdict.deviant.part == Partition.ANSWERS:
         return (Phrase(f"Mixed: {class_words(target.verdict.deviant)}."),)
     else:
         text = f"Mixed{_for_event(target)}: {MIXED[reading]}"

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.calibrators import CALIBRATORS
-from core.metrics.human import Disagreement, HumanAudit, HumanScore, VoteBin
+from core.metrics.human import HumanAudit, HumanScore, VoteBin, VoteDisagreement
 from core.metrics.records import Gap
 from core.predictions import Predictions
 from core.screens.kit.curves import hovers, sheet, whiskers
@@ -179,7 +179,7 @@ def tone_of(gap: Gap) -> Tone:
 HEIGHT = 330
 
 
-def tones_of(groups: Disagreement) -> list[Tone]:
+def tones_of(groups: VoteDisagreement) -> list[Tone]:
     """Return over or under where a group's interval leaves out the gap of a model that knew.
 
     Rows are grouped by the votes that they are held against: where votes are few, a model that
@@ -190,7 +190,7 @@ def tones_of(groups: Disagreement) -> list[Tone]:
     return ["over" if above else "under" if below else "few" for above, below in ends]
 
 
-def _rows(groups: Disagreement) -> list[tuple[Any, ...]]:
+def _rows(groups: VoteDisagreement) -> list[tuple[Any, ...]]:
     """Return groups as rows, in the order of the columns of their table."""
     columns = (
         *(groups.entropy, groups.count, groups.confidence, groups.agreement),
@@ -199,7 +199,7 @@ def _rows(groups: Disagreement) -> list[tuple[Any, ...]]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def disagreement_gaps(groups: Disagreement, title: str, tick: str, theme: Theme) -> go.Figure:
+def disagreement_gaps(groups: VoteDisagreement, title: str, tick: str, theme: Theme) -> go.Figure:
     """Draw the gap of each group with its interval, and where a model that knew would be.
 
     `title` is that of the axis, `tick` how a group's entropy is written under it.

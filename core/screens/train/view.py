@@ -126,7 +126,7 @@ OVERLAY = "dash"
 
 
 @dataclass(frozen=True)
-class TrainedRun:
+class RunCurves:
     """A run whose curves are drawn: its id, its name, its history, and the epochs asked for."""
 
     id: str
@@ -230,7 +230,7 @@ def series(history: History) -> dict[str, tuple[Int, Float]]:
     return {metric: (np.array(e, np.int64), np.array(v)) for metric, (e, v) in rows.items()}
 
 
-def run_marks(runs: Sequence[TrainedRun]) -> tuple[RunMark, ...]:
+def run_marks(runs: Sequence[RunCurves]) -> tuple[RunMark, ...]:
     """Return letters and colours; the first run is a solid line, the one beside it dashed."""
     return tuple(
         RunMark(mark.letter, mark.colour, OVERLAY if i else "solid")
@@ -238,7 +238,7 @@ def run_marks(runs: Sequence[TrainedRun]) -> tuple[RunMark, ...]:
     )
 
 
-def cards(measures: Sequence[Measure], runs: Sequence[TrainedRun]) -> tuple[FigureCard, ...]:
+def cards(measures: Sequence[Measure], runs: Sequence[RunCurves]) -> tuple[FigureCard, ...]:
     """Return a figure for each measure that a run has; the first run is the one that is open."""
     tables = [series(run.history) for run in runs]
     return tuple(
@@ -249,7 +249,7 @@ def cards(measures: Sequence[Measure], runs: Sequence[TrainedRun]) -> tuple[Figu
 
 
 def _card(
-    measure: Measure, runs: Sequence[TrainedRun], tables: Sequence[dict[str, tuple[Int, Float]]]
+    measure: Measure, runs: Sequence[RunCurves], tables: Sequence[dict[str, tuple[Int, Float]]]
 ) -> FigureCard:
     lines: list[Curve] = []
     courses: list[str] = []
@@ -292,7 +292,7 @@ def _card(
     )
 
 
-def best_epoch(run: TrainedRun, metric: str) -> str:
+def best_epoch(run: RunCurves, metric: str) -> str:
     """Return after which epoch a metric of the validation set was lowest, and its last value."""
     name = BEST[metric]
     epoch, value = series(run.history).get(metric, (np.zeros(0, np.int64), np.zeros(0)))

@@ -11,7 +11,7 @@ from core.calibrators.search import PROTOCOLS
 from core.configs import OTHER_NAMES
 from core.defaults import SEED
 from core.predictions import Task
-from core.published import PAPERS, Protocol, published
+from core.published import PAPERS, FitProtocol, published
 from core.screens.kit.methods import IN_SENTENCE, fitted_as
 from core.screens.kit.numbers import count
 from core.screens.kit.text import clean
@@ -98,14 +98,14 @@ def method_step(
     run: open_runs.Run,
     row_choice: RowChoice,
     method: str,
-    protocol: Protocol = Protocol(),  # noqa: B008 (frozen)
+    protocol: FitProtocol = FitProtocol(),  # noqa: B008 (frozen)
     reported: str = "nll",
 ) -> Computation[EvaluatedMethod]:
     """Return the step that fits a method, or none, and judges it."""
     of = "Scoring the uncorrected predictions"
     if method != NONE:
         of = f"Fitting {IN_SENTENCE[method]} to the predictions"
-    at_first = (row_choice, protocol, reported) == (first(run), Protocol(), "nll")
+    at_first = (row_choice, protocol, reported) == (first(run), FitProtocol(), "nll")
     return step(
         posthoc.evaluate_splits,
         method,
@@ -131,7 +131,7 @@ def _reported(objective: str) -> str:
 
 
 def evaluated(
-    run: open_runs.Run, row_choice: RowChoice, methods: Mapping[str, Protocol], objective: str
+    run: open_runs.Run, row_choice: RowChoice, methods: Mapping[str, FitProtocol], objective: str
 ) -> dict[str, EvaluatedMethod]:
     """Return what is known of these methods, each with how it is fitted, as `computed`.
 
@@ -256,13 +256,13 @@ def rows(run: open_runs.Run, test: str) -> RowChoice:
     return RowChoice(CUT, test, percent / 100, seed)
 
 
-def fit_settings(task: Task) -> tuple[Protocol, str]:
+def fit_settings(task: Task) -> tuple[FitProtocol, str]:
     """Return how fits are made, and the paper that says so, empty for none.
 
     Plain words take the defaults.
     """
     if state.plain() or task is Task.TOP_LABEL:
-        return Protocol(), ""
+        return FitProtocol(), ""
     if older := st.query_params.pop("search", ""):  # of older links
         st.query_params["by"] = OTHER_NAMES.get(older, older)
     with st.popover("Fit settings", key="fit.settings"):
@@ -301,7 +301,7 @@ def fit_settings(task: Task) -> tuple[Protocol, str]:
                 "Fitted by", "objective", known, known[0], OBJECTIVES, words
             )
         widgets.caption(fitted_as(paper, of_paper) if paper else PROTOCOLS[search].words)
-        return Protocol(objective, search), paper
+        return FitProtocol(objective, search), paper
 
 
 def _take_by(key: str) -> None:

@@ -19,7 +19,7 @@ from core.screens.kit.records import FigureCard, Sentence
 from core.screens.kit.text import short
 from core.screens.train import view as views
 from core.screens.train import words
-from core.screens.train.view import TrainedRun, distribution_cards
+from core.screens.train.view import RunCurves, distribution_cards
 from core.screens.train.words import JobProgress
 from core.training import threads
 from core.training.distributions import LEARNED
@@ -141,7 +141,7 @@ def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
     job_watch.progress(jobs, job, progress, text)
     course = JobProgress.of(history, config.epochs)
     widgets.strip(edition.tiles(job, progress, course))
-    runs = [TrainedRun(job.id, job.name, history, config.epochs)]
+    runs = [RunCurves(job.id, job.name, history, config.epochs)]
     if beside is not None:
         with suppress(AuditError):  # what is compared with may be gone
             other = job_watch.history_of_run(beside)
@@ -152,14 +152,14 @@ def body(jobs: LocalJobs, job: Job, beside: str | None) -> None:
                 planned = open_jobs().config(beside)
                 name, n_epochs = planned.name, planned.epochs
                 other = job_watch.history_of_job(beside)
-            runs.append(TrainedRun(beside, name, other, n_epochs))
+            runs.append(RunCurves(beside, name, other, n_epochs))
     if not history.n_epochs and not job.state.ended:
         widgets.second("Curves appear after the first epoch.")
     _curves(runs)
     job_watch.log(jobs, job)
 
 
-def _curves(runs: Sequence[TrainedRun]) -> None:
+def _curves(runs: Sequence[RunCurves]) -> None:
     if not any(run.history.n_epochs for run in runs):
         return
     if len(runs) > 1:

@@ -31,7 +31,7 @@ from core.datasets.published import PUBLISHED
 from core.errors import Refused
 from core.inference.config import EvaluationConfig, Preprocessing, WeightsSource
 from core.inference.job import open_data
-from core.progress import Part
+from core.progress import Stage
 from core.training.config import from_json as train_config
 from core.training.job import load_images
 from tests.core.datasets.written import by_name, random_pixels
@@ -471,7 +471,7 @@ def test_pictures_that_are_not_needed_have_only_their_heads_read_once(
 
     monkeypatch.setattr(Image, "open", counted)
     shares: list[float] = []
-    monkeypatch.setattr(Part, "listener", lambda share, _words: shares.append(share))
+    monkeypatch.setattr(Stage, "listener", lambda share, _words: shares.append(share))
     data = load("cifar10", root=tmp_path, split_seed=0, download=False, sparing=True)
     assert data.size == (32, 32)
     assert len(opened) == 61  # the first is decoded too

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from core.access import RETAINER, Role, Visitor, user_id
+from core.access import RETAINER, UserRole, Visitor, user_id
 from core.errors import LibraryError
 from core.jobs.audit import AuditSpec
 from core.jobs.local import LocalJobs
@@ -13,8 +13,8 @@ from core.library import trail
 from tests.core.jobs.conftest import config
 from tests.core.library.test_expire import ANNA, BOSS, CANARY, holding
 
-BERT = Visitor(user_id("https://login.example", "bert"), Role.AUDITOR)
-CARL = Visitor(user_id("https://login.example", "carl"), Role.VIEWER)
+BERT = Visitor(user_id("https://login.example", "bert"), UserRole.AUDITOR)
+CARL = Visitor(user_id("https://login.example", "carl"), UserRole.VIEWER)
 
 
 @pytest.fixture

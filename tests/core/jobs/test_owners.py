@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.access import JOBS, Role, Visitor, group_id, user_id
+from core.access import JOBS, UserRole, Visitor, group_id, user_id
 from core.errors import LibraryError
 from core.jobs.local import LocalJobs
 from core.jobs.records import SlurmRequest
@@ -12,10 +12,10 @@ from tests.core.jobs.conftest import config, ended
 
 ISSUER = "https://login.example"
 WARD = group_id(ISSUER, "ward")
-ANNA = Visitor(user_id(ISSUER, "anna"), Role.AUDITOR, (WARD,))
-BERT = Visitor(user_id(ISSUER, "bert"), Role.AUDITOR)
-CARL = Visitor(user_id(ISSUER, "carl"), Role.VIEWER, (WARD,))
-BOSS = Visitor(user_id(ISSUER, "boss"), Role.ADMIN)
+ANNA = Visitor(user_id(ISSUER, "anna"), UserRole.AUDITOR, (WARD,))
+BERT = Visitor(user_id(ISSUER, "bert"), UserRole.AUDITOR)
+CARL = Visitor(user_id(ISSUER, "carl"), UserRole.VIEWER, (WARD,))
+BOSS = Visitor(user_id(ISSUER, "boss"), UserRole.ADMIN)
 READS = ["get", "folder", "config", "progress", "log", "silent", "resumable", "spec", "evaluation"]
 ACTS = [*READS, "cancel", "to_front", "retry", "resume"]
 

@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 
 from core.__main__ import main
-from core.access import RETAINER, Role, Visitor, user_id
+from core.access import RETAINER, UserRole, Visitor, user_id
 from core.errors import LibraryError
 from core.library import Library, RunSource, recipes, sharing, trail
 from core.library.files import MANIFEST
 from tests.core.library.builders import headline, keep_history, small, small_bins
 
 CANARY = "DOE^JANE-ID-12345"
-ANNA = Visitor(user_id("https://login.example", "anna"), Role.AUDITOR)
-BOSS = Visitor(user_id("https://login.example", "boss"), Role.ADMIN)
+ANNA = Visitor(user_id("https://login.example", "anna"), UserRole.AUDITOR)
+BOSS = Visitor(user_id("https://login.example", "boss"), UserRole.ADMIN)
 
 
 @pytest.fixture

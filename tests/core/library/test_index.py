@@ -14,7 +14,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from core.access import Role, Visitor
+from core.access import UserRole, Visitor
 from core.errors import LibraryError
 from core.library import Library, index
 from core.library.files import describe, read_manifest, write_manifest, write_run
@@ -283,7 +283,7 @@ def test_what_cannot_be_read_for_want_of_a_file_is_read_again(
         assert [found.id for found in library.damaged()] == [run.name]
     assert library.rows() == three
     assert library.damaged() == []
-    anna = Visitor(f"u-{'0' * 32}", Role.VIEWER)
+    anna = Visitor(f"u-{'0' * 32}", UserRole.VIEWER)
     assert [row.id for row in Library(home, library.samples, anna).rows()] == [run.name]
 
 

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from core.access import DISK, OWNER, Role, Visitor, group_id, of_process, user_id
+from core.access import DISK, OWNER, UserRole, Visitor, group_id, of_process, user_id
 from core.errors import LibraryError
 from core.library import Library, sharing, trail
 from core.library.sharing import SHARING
@@ -18,10 +18,10 @@ from tests.no_files import no_file_left, nothing_opened
 
 ISSUER = "https://login.example"
 WARD = group_id(ISSUER, "ward")
-ANNA = Visitor(user_id(ISSUER, "anna"), Role.AUDITOR, (WARD,))
-BERT = Visitor(user_id(ISSUER, "bert"), Role.AUDITOR)
-CARL = Visitor(user_id(ISSUER, "carl"), Role.VIEWER, (WARD,))
-BOSS = Visitor(user_id(ISSUER, "boss"), Role.ADMIN)
+ANNA = Visitor(user_id(ISSUER, "anna"), UserRole.AUDITOR, (WARD,))
+BERT = Visitor(user_id(ISSUER, "bert"), UserRole.AUDITOR)
+CARL = Visitor(user_id(ISSUER, "carl"), UserRole.VIEWER, (WARD,))
+BOSS = Visitor(user_id(ISSUER, "boss"), UserRole.ADMIN)
 ACTS: dict[str, Callable[[Library, str], object]] = {
     "get": Library.get,
     "load": lambda library, run: library.load(run, "test"),

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 from core.metrics import suite
 from core.metrics.binning import equal_width_cuts
 from core.metrics.classwise import LEVELS, class_sums
-from core.metrics.records import Part, Statistic
+from core.metrics.records import Partition, Statistic
 from core.predictions import Groups, Predictions, ScoreKind, Task
 from tests.benchmarks.claims.designs import softmax
 
@@ -35,19 +35,19 @@ def cells(sums, part):
 def test_sums_of_four_rows_by_hand():
     p = np.array([[0.6, 0.3, 0.1], [0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [1e-9, 0.2, 0.8]])
     sums = class_sums(rows(p, np.array([0, 2, 2, 2])))
-    own = cells(sums, Part.ANSWERS)
+    own = cells(sums, Partition.ANSWERS)
     assert_allclose(sums.trials[own], [2, 1, 1])
     assert_allclose(sums.expected[own], [1.2, 0.7, 0.8])
     assert_allclose(sums.squares[own], [0.72, 0.49, 0.64])
     assert_allclose(sums.hits[own], [1, 0, 1])
     # wrong are the second and the third: (3/4, 1/4) of classes 1 and 2, (2/3, 1/3) of 0 and 2
-    own = cells(sums, Part.OTHERS)
+    own = cells(sums, Partition.OTHERS)
     assert_allclose(sums.trials[own], [2, 2, 2])
     assert_allclose(sums.expected[own], [2 / 3, 3 / 4, 1 / 4 + 1 / 3])
     assert_allclose(sums.squares[own], [4 / 9, 9 / 16, 1 / 16 + 1 / 9])
     assert_allclose(sums.hits[own], [0, 0, 2])
     # 0.3 lies in [1/4, 1/2), 0.2 in [1/8, 1/4), 0.1 in [1/16, 1/8)
-    own = cells(sums, Part.STATED)
+    own = cells(sums, Partition.STATED)
     assert_allclose(sums.expected[own][:5], [0, 3 / 4, 2 / 3, 1 / 4 + 1 / 3, 0])
     assert_allclose(sums.hits[own][:5], [0, 0, 0, 2, 0])
 
@@ -58,9 +58,9 @@ def test_probabilities_with_few_digits_are_not_told_apart_below_sixteen_steps():
     labels = drawn(rng, p)
     assert len(class_sums(rows(p, labels)).parts) == 3
     rounded = class_sums(rows(np.round(p, 3), labels, renormalise=True))
-    assert [part for part, _ in rounded.parts] == [Part.ANSWERS, Part.STATED]
+    assert [part for part, _ in rounded.parts] == [Partition.ANSWERS, Partition.STATED]
     assert rounded.parts[1][1] == 6  # the last holds all below 1/32, two of which are steps of 16
-    assert class_sums(rows(p, labels)).parts[1] == (Part.STATED, LEVELS)
+    assert class_sums(rows(p, labels)).parts[1] == (Partition.STATED, LEVELS)
 
 
 def test_labels_in_groups_count_for_less():
@@ -102,7 +102,7 @@ def test_a_runner_up_that_is_all_of_the_rest_is_seen():
     labels = np.where(rng.random(n) < sure, answer, second)
     test = judged(rows(p, labels))
     assert test.finds(Statistic.CLASSES)
-    assert test.deviant.part == Part.STATED
+    assert test.deviant.part == Partition.STATED
     assert not any(test.finds(s) for s in Statistic if s != Statistic.CLASSES)
     assert test.small is None
 

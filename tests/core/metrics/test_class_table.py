@@ -7,7 +7,7 @@ from scipy import stats
 from core.configs import AuditConfig
 from core.metrics import METRICS, classwise, suite
 from core.metrics.classwise import ClassCells
-from core.metrics.records import BEYOND_CHANCE, Part
+from core.metrics.records import BEYOND_CHANCE, Partition
 from core.metrics.verdict import ONE_SIDED
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.reliability.classes import gap_tone
@@ -194,7 +194,7 @@ def test_table_and_verdict_call_the_same_classes_off(seed):
     off = {row.name: np.sign(row.gap.gap) for row in table if gap_tone(row) != "few"}
     named = {cell.name: np.sign(cell.gap) for cell in told.classes}
     assert named.items() <= off.items()
-    if told.deviant is not None and told.deviant.part == Part.ANSWERS:
+    if told.deviant is not None and told.deviant.part == Partition.ANSWERS:
         assert told.deviant.name in off
     if off:
         assert told.code in BEYOND_CHANCE

@@ -17,7 +17,7 @@ from core.metrics.comparison import (
     why_not,
 )
 from core.metrics.paired import NO_FLOOR, PAIRED, Difference, MetricDraws
-from core.metrics.units import Units
+from core.metrics.units import ResamplingUnits
 from core.predictions import Predictions, ScoreKind, Task, Weights
 
 RNG = np.random.default_rng(0)
@@ -127,7 +127,7 @@ def drawn(metric, values, spreads, rng, n_resamples=1000):
                     floor=NO_FLOOR,
                     n=150,
                     seed=0,
-                    units=Units.even(150),
+                    units=ResamplingUnits.even(150),
                 )
             },
         )

@@ -14,7 +14,7 @@ from core.metrics.estimates import floor_of
 from core.metrics.paired import PAIRABLE, PAIRED, MetricDraws, difference, draws
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Floor
-from core.metrics.units import Units, row_draws, units
+from core.metrics.units import ResamplingUnits, row_draws, units
 from core.predictions import INDEPENDENT, Predictions, SamplingDesign, ScoreKind, Task
 from tests.reference import slow_metrics as slow
 
@@ -221,7 +221,7 @@ def made(metric, value, found, *, gap=0.0, floor=0.0):
         floor=Floor(0.0, floor),
         n=100,
         seed=0,
-        units=Units.even(MANY),
+        units=ResamplingUnits.even(MANY),
     )
 
 
@@ -246,7 +246,7 @@ def test_few_units_take_students_quantile_of_the_whole_standard_error(grouped, m
     """Of ten, resamples scatter by the root of nine tenths of the standard error; nine degrees."""
     draw = np.linspace(-0.1, 0.1, 1001)
     zero, other = made(metric, value, np.full(1001, value)), made(metric, value, value + draw)
-    few = [replace(one, grouped=grouped, units=Units.even(10)) for one in (other, zero)]
+    few = [replace(one, grouped=grouped, units=ResamplingUnits.even(10)) for one in (other, zero)]
     half = 1.8331129 * (10 / 9) ** 0.5 * draw.std()  # Student's, from a table
     assert difference(*few, 0.9).high == pytest.approx(half, rel=1e-6)
 
@@ -260,7 +260,7 @@ def test_units_that_rule_are_few_and_scatter_less():
     three = units(3, SamplingDesign(None, np.array([1.0, 2.0, 1.0])))
     assert (three.df, three.scatter) == (pytest.approx(16 / 6 - 1), pytest.approx(13 / 24))
     weighted = units(4, SamplingDesign(np.array([7, 7, 3, 3]), np.array([1.0, 0.0, 1.0, 0.0])))
-    assert weighted == units(2, SamplingDesign()) == Units.even(2)
+    assert weighted == units(2, SamplingDesign()) == ResamplingUnits.even(2)
 
 
 def test_the_floor_of_an_error_follows_the_level():

@@ -494,6 +494,6 @@ def test_thresholds_of_many_shares_are_those_of_each(inside, outside):
 
 def test_resamples_of_uneven_groups_weigh_as_much_as_the_set():
     groups = np.repeat(np.arange(4), [1, 2, 4, 8])
-    side = separation.Members(np.arange(15), SamplingDesign(groups, np.full(15, 0.5)))
+    side = separation.SetRows(np.arange(15), SamplingDesign(groups, np.full(15, 0.5)))
     drawn = side.draws(side.by_group(np.arange(15)), 20, np.random.default_rng(0))
     np.testing.assert_allclose(drawn.sum(axis=1), 7.5, rtol=1e-12)

@@ -450,7 +450,7 @@ def test_curves(snapshot, edition):
         rows = [(e, key, values[e]) for key, values in columns.items() for e in range(len(values))]
         epoch, metric, value = zip(*rows, strict=True)
         history = History(np.array(epoch), metric, np.array(value))
-        return curves.TrainedRun(name, name, history, n_epochs)
+        return curves.RunCurves(name, name, history, n_epochs)
 
     one = run("one", val_error=[0.4, 0.1, 0.2], val_ece=[0.3, 0.05, 0.08], val_nll=[3.0, 2.0, 1.0])
     two = run("two", val_ece=[0.5, 0.35])

@@ -18,7 +18,14 @@ from core.screens.compare.training import (
 from core.screens.compare.view import disagreement_view
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.marks import marks
-from core.studies.comparison import Answers, disagreements, seed_groups, settings, summary, varied
+from core.studies.comparison import (
+    RunAnswers,
+    disagreements,
+    seed_groups,
+    settings,
+    summary,
+    varied,
+)
 from core.training.config import from_json
 
 PAIRS = ((1.0, 32), (2.0, 32), (1.0, 64), (2.0, 64))  # gamma and batch size
@@ -181,8 +188,8 @@ def test_gammas_by_epoch_are_means_over_answers_between_the_ends():
 
 def test_the_surest_contradictions_come_first():
     runs = [
-        Answers(np.array([0, 1, 0, 0]), np.array([0.9, 0.6, 0.5, 0.99]), ("cat", "dog")),
-        Answers(np.array([0, 0, 1, 1]), np.array([0.9, 0.7, 0.8, 0.55]), ("cat", "dog")),
+        RunAnswers(np.array([0, 1, 0, 0]), np.array([0.9, 0.6, 0.5, 0.99]), ("cat", "dog")),
+        RunAnswers(np.array([0, 0, 1, 1]), np.array([0.9, 0.7, 0.8, 0.55]), ("cat", "dog")),
     ]
     labels = np.array([0, 0, 1, 1])
     total, rows = disagreements(runs, labels, 2)
@@ -198,8 +205,8 @@ def test_the_surest_contradictions_come_first():
 
 def test_a_run_may_know_more_classes_than_another():
     runs = [
-        Answers(np.array([0, 1]), np.array([0.9, 0.6]), ("cat", "dog")),
-        Answers(np.array([2, 1]), np.array([0.9, 0.7]), ("cat", "dog", "cow")),
+        RunAnswers(np.array([0, 1]), np.array([0.9, 0.6]), ("cat", "dog")),
+        RunAnswers(np.array([2, 1]), np.array([0.9, 0.7]), ("cat", "dog", "cow")),
     ]
     found = disagreement_view(marks(["a", "b"]), runs, np.array([0, 1]))
     assert found.table.rows == ((0, "cat", "cat, 90.0\u202f%", "cow, 90.0\u202f%"),)

@@ -8,7 +8,7 @@ from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import Score
 from core.metrics.smooth import smece
 from core.predictions import Predictions, ScoreKind, Task
-from core.published import PAPERS, Protocol, rows
+from core.published import PAPERS, FitProtocol, rows
 from core.reports.tables import csv_text
 from core.screens.kit.marks import RunMark
 from core.screens.kit.theme import THEMES
@@ -147,7 +147,7 @@ def test_a_run_that_trained_a_row_is_named_with_its_result():
     assert sum(row[-1] == "Mine" for row in view.file().rows) == 6  # three tables, before and after
 
 
-EXACT = (("ts", Protocol()),)
+EXACT = (("ts", FitProtocol()),)
 LOGITS = np.log([[0.9, 0.05, 0.05], [0.8, 0.1, 0.1], [0.6, 0.3, 0.1], [0.4, 0.35, 0.25]])
 
 
@@ -174,7 +174,7 @@ def test_own_numbers_follow_the_definition_of_the_papers():
     assert own_numbers(labels, None, "ece_ew", EXACT).why == SEVERAL
     # why the first calibrator has no number, though the second has one
     two = Predictions(run.task, run.kind, np.asarray(run.scores)[:, :2], run.labels, ("a", "b"))
-    part = own_numbers(run, two, "error", (("vector", Protocol()), *EXACT))
+    part = own_numbers(run, two, "error", (("vector", FitProtocol()), *EXACT))
     assert set(part.after) == {"ts"}
     assert part.why.endswith("was fitted on 2 classes, the file has 3")
 
@@ -191,7 +191,10 @@ def test_own_temperatures_are_those_of_the_papers_grids():
     truth = rng.integers(0, 3, 200)
     spread = 3.0 * rng.normal(size=(200, 3)) + 2.0 * np.eye(3)[truth]
     run = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, spread, truth, ("a", "b", "c"))
-    protocols = (("ts", Protocol("ece", "mukhoti")), ("focal_ts", Protocol("nll", "komisarenko")))
+    protocols = (
+        ("ts", FitProtocol("ece", "mukhoti")),
+        ("focal_ts", FitProtocol("nll", "komisarenko")),
+    )
     after = own_numbers(run, run, "nll", protocols).after
     # by trying all: the first T of 0.1 .. 10.0 with the smallest ECE over 15 bins (lo, hi]
     logits, labels = np.asarray(run.scores, float), run.labels

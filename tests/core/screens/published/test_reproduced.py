@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.metrics.records import Score
-from core.published import Protocol, protocol, published
+from core.published import FitProtocol, protocol, published
 from core.reports.tables import latex_table
 from core.screens.kit.numbers import MISSING
 from core.screens.kit.records import Column, Table
@@ -91,7 +91,7 @@ def test_gammas_are_those_that_were_tried():
 )
 def test_calibrators_are_fitted_as_the_papers_say(paper, table, metric, posthoc, objective, search):
     rows = published(paper=paper, table=table, metric=metric, posthoc=posthoc)
-    assert {protocol(row) for row in rows} == {Protocol(objective, search)}
+    assert {protocol(row) for row in rows} == {FitProtocol(objective, search)}
 
 
 def test_calibrators_are_those_of_the_paper_with_the_most_numbers_of_them():

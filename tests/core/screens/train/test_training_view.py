@@ -10,7 +10,7 @@ from core.screens.train.view import (
     MORE,
     PANELS,
     PARTS,
-    TrainedRun,
+    RunCurves,
     cards,
     distribution_cards,
     learned_card,
@@ -43,7 +43,7 @@ def history(**columns):
 
 def run(name="AdaFocal", n_epochs=None, **columns):
     found = history(**(columns or {key: [0.4, 0.1, 0.2] for key in METRICS}))
-    return TrainedRun(name, name, found, n_epochs or found.n_epochs)
+    return RunCurves(name, name, found, n_epochs or found.n_epochs)
 
 
 def named(found):
@@ -67,12 +67,12 @@ def test_a_measure_without_any_value_says_so():
 
 def test_what_was_not_recorded_has_no_panel():
     assert [card.key for card in cards(PANELS, [run(val_ece=[0.1])])] == ["ece"]
-    assert cards(PANELS, [TrainedRun("a", "a", history(other=[1.0]), 5)]) == ()
+    assert cards(PANELS, [RunCurves("a", "a", history(other=[1.0]), 5)]) == ()
 
 
 def test_nothing_recorded_yet_draws_nothing():
     empty = History(np.array([], np.int64), (), np.array([]))
-    assert cards(PANELS, [TrainedRun("a", "a", empty, 5)]) == ()
+    assert cards(PANELS, [RunCurves("a", "a", empty, 5)]) == ()
 
 
 def test_the_run_beside_is_dashed_and_both_are_told_apart():
@@ -99,7 +99,7 @@ def test_each_part_has_its_line_in_the_folded_curves():
         val_error=[0.5, 0.25], train_error=[0.75, 0.125], test_error=[0.5, 0.375],
         val_ece=[0.5, 0.25], val_ece_em=[0.25, 0.125],
     )  # fmt: skip
-    error, ece = cards(PARTS, [TrainedRun("a", "run", curves, 2)])
+    error, ece = cards(PARTS, [RunCurves("a", "run", curves, 2)])
     traces = error.draw(LIGHT).data
     assert [trace.name for trace in traces] == ["validation", "training", "test"]
     assert [trace.line.dash for trace in traces] == ["solid", "dot", "dashdot"]
