@@ -186,16 +186,7 @@ CUTS: dict[BinRule, Callable[[SortedOutcomes, int], Int]] = {
 
 
 def edges_of(ranked: SortedOutcomes, cuts: Int, n_bins: int, rule: BinRule) -> Float:
-    """Return the confidences at which the bins of `cuts` end, from 0 to 1.
-
-    Examples
-    --------
-    >>> from core.predictions import Outcomes
-    >>> confidence = np.array([0.1, 0.2, 0.3, 0.4])
-    >>> ranked = SortedOutcomes.of(Outcomes(confidence, confidence > 0.2))
-    >>> edges_of(ranked, equal_mass_cuts(ranked, 2), 2, BinRule.EQUAL_MASS).tolist()
-    [0.0, 0.2, 1.0]
-    """
+    """Return the confidences at which the bins of `cuts` end, from 0 to 1."""
     if rule is BinRule.EQUAL_WIDTH:
         return equal_width_edges(n_bins)
     return np.concatenate([[0.0], ranked.confidence[cuts[1:-1] - 1], [1.0]])

@@ -53,6 +53,13 @@ def class_bins(predictions: Predictions, *, n_bins: int = N_BINS) -> ClassBins:
     -----
     A row sums to one, so at most B of its probabilities lie above the first bin: only these are
     sorted into bins, the first bin is what remains of the column.
+
+    Examples
+    --------
+    >>> p = np.array([[0.5, 0.25, 0.25]])
+    >>> of_three = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, np.array([0]))
+    >>> class_bins(of_three).ece.tolist()  # off by 0.5 of the true class, and by what others have
+    [0.5, 0.25, 0.25]
     """
     from core.compiled.rows import add_binned, add_binned_softmax
 
@@ -182,6 +189,15 @@ def classwise_ece(predictions: Predictions, *, n_bins: int = N_BINS) -> float:
 
     All N rows count for every class, and the mean is over all K columns. Kull et al. 2019 print
     the sum over classes, K times this.
+
+    Examples
+    --------
+    Sure and wrong: each of two classes is off by 1. Kull et al. 2019 would print the sum, 2.
+
+    >>> p = np.array([[1.0, 0.0]])
+    >>> of_two = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, np.array([1]))
+    >>> classwise_ece(of_two)
+    1.0
     """
     return float(np.sort(class_bins(predictions, n_bins=n_bins).ece).mean())
 

@@ -36,6 +36,11 @@ def every_pair_level(draws: Sequence[Float], level: float) -> float:
         quantile at `level`, over the resamples, of the largest standardised difference of any
         pair (max-T; Westfall & Young 1993, Hothorn, Bretz & Westfall 2008). At most that of
         Bonferroni, which needs no resamples.
+
+    Examples
+    --------
+    >>> every_pair_level([np.arange(4.0), np.ones(4)], 0.95)  # two runs are one pair
+    0.95
     """
     pairs = len(draws) * (len(draws) - 1) // 2
     if pairs < 2:
@@ -366,6 +371,14 @@ def why_not(rows: Sequence[ComparedRows], names: Sequence[str]) -> str:
     """Return why runs cannot be ranked against each other; empty where they can.
 
     Row ids are compared among the runs whose files have them.
+
+    Examples
+    --------
+    >>> first = ComparedRows(n=3, labels="", ids="", claim=ANSWERS, names=("cat", "dog"))
+    >>> why_not([first, replace(first, n=4)], ["A", "B"])
+    '“A” has 3 rows, “B” has 4.'
+    >>> why_not([first, replace(first, names=("dog", "cat"))], ["A", "B"])
+    '“A” and “B” list the same classes in another order.'
     """
     for i, other in enumerate(rows[1:], 1):
         reason = _difference(rows[0], other, f"“{names[0]}”", f"“{names[i]}”")

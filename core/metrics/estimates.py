@@ -225,7 +225,14 @@ def _error_score(
 
 
 def floor_of(draws: Float) -> Floor:
-    """Return mean and quantiles of what a calibrated model would show."""
+    """Return mean and quantiles of what a calibrated model would show.
+
+    Examples
+    --------
+    >>> floor = floor_of(np.arange(101.0))
+    >>> floor.mean, floor.q95, floor.at(0.5)
+    (50.0, 95.0, 50.0)
+    """
     quantiles = tuple(np.quantile(draws, FLOOR_LEVELS).tolist())
     return Floor(float(draws.mean()), quantiles[FLOOR_LEVELS.index(0.95)], quantiles)
 
@@ -269,6 +276,16 @@ def proportion(
     """Return the share of hits among some sorted rows, with Wilson's interval.
 
     Undefined where there are no rows.
+
+    Examples
+    --------
+    >>> from core.predictions import Outcomes
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.6, 0.7]), np.array([True, False])))
+    >>> score = proportion("accuracy", ranked, ranked.correct, 0.95)
+    >>> score.value, round(score.low + score.high, 6)  # as far below a half as above
+    (0.5, 1.0)
+    >>> proportion("s99_accuracy", ranked, ranked.correct, 0.95, slice(2, None)).reason
+    'no row is that confident'
     """
     n = len(range(*rows.indices(ranked.n)))
     settings: dict[str, Setting] = {"of": "top_label"}
@@ -371,6 +388,13 @@ def discrimination(ranked: SortedOutcomes, level: float, of: str) -> dict[str, S
 
     That of the AUROC spans DeLong's, on the logit scale, and Newcombe's: with few rows of one
     outcome DeLong's is too short, and without a row out of order it has no width at all.
+
+    Examples
+    --------
+    >>> from core.predictions import Outcomes
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.6, 0.7]), np.array([True, True])))
+    >>> discrimination(ranked, 0.95, "positive_class")["auroc"].reason
+    'only one outcome is present: 2 of 2 rows are positive'
     """
     positives, total, n = ranked.hits, ranked.total, ranked.n
     settings: dict[str, Setting] = {"of": of, "positives": positives}

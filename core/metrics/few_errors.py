@@ -57,6 +57,15 @@ def upper_end(losses: Losses, sampling: SamplingDesign, level: float) -> float:
     Above the mean the end reaches as far as this and the normal bound of the rest do, added in
     squares. Groups widen the variance by the design effect of the errors: those of a group that is
     all right or all wrong are one event. The unseen error is as many as that effect says.
+
+    Examples
+    --------
+    A hundred answers without an error, which would cost 1: exact bound of a Poisson count of 0.
+
+    >>> none = np.zeros(100)
+    >>> losses = Losses(of_row=none, extra=none, unseen=Unseen(mean=1.0, square=1.0))
+    >>> round(upper_end(losses, SamplingDesign(), 0.95), 4)  # -ln 0.025 / 100
+    0.0369
     """
     from scipy.special import gammaincinv  # a tenth of a second, which readers do not pay
 
@@ -108,7 +117,19 @@ def nll_losses(predictions: Predictions, loss: Float, clip: float | None = None)
 
 
 def brier_losses(predictions: Predictions) -> Losses:
-    """Return the Brier score of each row, to which an error adds 2 (c - p of the truth)."""
+    """Return the Brier score of each row, to which an error adds 2 (c - p of the truth).
+
+    Examples
+    --------
+    Wrong with 0.75 against 0.25 costs 2 x 0.75², right it would have cost 2 x 0.25².
+
+    >>> from core.predictions import ScoreKind, Task
+    >>> p = np.array([[0.75, 0.25]])
+    >>> of_two = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, np.array([1]))
+    >>> losses = brier_losses(of_two)
+    >>> losses.of_row.round(6).tolist(), losses.extra.round(6).tolist()
+    ([1.125], [1.0])
+    """
     rows = predictions.rows
     extra = 2.0 * (rows.confidence - np.exp(rows.log_p_true))
     extra = np.where(rows.correct, 0.0, np.maximum(extra, 0.0))

@@ -77,13 +77,7 @@ HALVINGS = 50  # of a bound that is searched for
 
 
 def quantile(level: float) -> float:
-    """Return the normal quantile of a two-sided level, for example 1.96 for 0.95.
-
-    Examples
-    --------
-    >>> round(quantile(0.95), 2), round(quantile(0.5), 2)  # half lies within 0.67 deviations
-    (1.96, 0.67)
-    """
+    """Return the normal quantile of a two-sided level, for example 1.96 for 0.95."""
     return NormalDist().inv_cdf(0.5 + level / 2)
 
 
@@ -127,28 +121,14 @@ def wilson(
 
 
 def student(level: float, df: float) -> float:
-    """Return Student's quantile of a two-sided level, for example 2.26 for 0.95 and 9.
-
-    Examples
-    --------
-    Few groups widen an interval; with many it is the normal one.
-
-    >>> round(student(0.95, 1), 1), round(student(0.95, 9), 2), round(student(0.95, 1e6), 2)
-    (12.7, 2.26, 1.96)
-    """
+    """Return Student's quantile of a two-sided level, for example 2.26 for 0.95 and 9."""
     from scipy.special import stdtrit  # a tenth of a second, which readers do not pay
 
     return float(stdtrit(df, 0.5 + level / 2))
 
 
 def percentile(draws: Float, level: float) -> tuple[float, float]:
-    """Return the two-sided percentiles of (R,) draws.
-
-    Examples
-    --------
-    >>> percentile(np.arange(101.0), 0.5)
-    (25.0, 75.0)
-    """
+    """Return the two-sided percentiles of (R,) draws."""
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
@@ -209,11 +189,6 @@ def mean_interval(
     Sorted values are resampled in at most MEAN_CELLS groups of neighbours; the spread within a
     group is added back as normal noise of the same variance, so first and second moments are
     those of the bootstrap over rows. Up to MEAN_CELLS rows it is that bootstrap.
-
-    Examples
-    --------
-    >>> mean_interval(np.array([2.0, 2.0, 2.0]), 100, 0.95, np.random.default_rng(0))  # no spread
-    (2.0, 2.0)
     """
     groups = min(MEAN_CELLS, values.size)
     starts = np.arange(groups) * values.size // groups

@@ -39,6 +39,13 @@ def notices(predictions: Predictions, *, nll_clip: float | None = None) -> tuple
         SMALL_N, TIES, CONSTANT, NLL_INFINITE, ZERO_PROBABILITY, CLASS_ABSENT, BELOW_CHANCE,
         ALWAYS_RIGHT, NOT_PROBABILITY
         where they apply, one sentence each.
+
+    Examples
+    --------
+    >>> p = np.array([[1.0, 0.0], [0.5, 0.5]])
+    >>> of_two = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, np.array([1, 0]))
+    >>> [notice.code.value for notice in notices(of_two)]  # one in two is right, and one is a tie
+    ['SMALL_N', 'ZERO_PROBABILITY', 'TIES', 'BELOW_CHANCE', 'NLL_INFINITE']
     """
     out: list[Notice | None] = []
     if predictions.n < SMALL_N:

@@ -325,6 +325,18 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
     small where a correction helps, and may be bias alone where it does not.
     Where fewer than FEWEST draws lie beyond a bound, normal quantiles take their place.
     The coverage found by simulation is in docs/coverage.md.
+
+    Examples
+    --------
+    A run has the same rows drawn as any other: from itself it is off by nothing, in every resample.
+
+    >>> from core.predictions import ScoreKind
+    >>> p, labels = np.array([[0.75, 0.25], [0.75, 0.25]]), np.array([0, 1])
+    >>> of_two = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, labels)
+    >>> own = draws(of_two, {}, ["accuracy"], n_resamples=50)["accuracy"]
+    >>> gain = difference(own, own, 0.95)
+    >>> gain.value, gain.low, gain.high, gain.tie
+    (0.0, 0.0, 0.0, True)
     """
     assert (run.metric, run.n, run.seed) == (reference.metric, reference.n, reference.seed)
     if run.value is None or reference.value is None:

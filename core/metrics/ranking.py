@@ -17,6 +17,15 @@ def auroc(ranked: SortedOutcomes) -> float:
     """Return the area under the ROC curve, in [0, 1]; ties count one half.
 
     NaN where only positives or only negatives are present.
+
+    Examples
+    --------
+    Of four pairs of a positive and a negative three are in order, and the tie at 0.5 counts half.
+
+    >>> from core.predictions import Outcomes
+    >>> came = np.array([False, False, True, True])
+    >>> auroc(SortedOutcomes.of(Outcomes(np.array([0.1, 0.5, 0.5, 0.9]), came)))
+    0.875
     """
     positives, negatives = _groups(ranked)
     pairs = positives.sum() * negatives.sum()
@@ -31,6 +40,15 @@ def auroc_error(ranked: SortedOutcomes) -> float:
 
     Zero where a class has a single row or the classes are perfectly separated. With groups the
     structural components of a group's positives and negatives are summed (Obuchowski 1997).
+
+    Examples
+    --------
+    Perfect order leaves no spread, which is why `estimates.discrimination` joins another interval.
+
+    >>> from core.predictions import Outcomes
+    >>> came = np.array([False, False, True, True])
+    >>> auroc_error(SortedOutcomes.of(Outcomes(np.array([0.1, 0.2, 0.8, 0.9]), came)))
+    0.0
     """
     positives, negatives = _groups(ranked)
     n_positive, n_negative = positives.sum(), negatives.sum()
@@ -60,6 +78,17 @@ def auprc(ranked: SortedOutcomes) -> float:
 
     Step-wise sum of precision times the rise of recall, without interpolation, at the ends of
     groups of ties. A model that cannot tell scores the share of positives.
+
+    Examples
+    --------
+    At 0.9 the precision is 1, at the tie two of three: their mean over the two positives.
+
+    >>> from core.predictions import Outcomes
+    >>> came = np.array([False, False, True, True])
+    >>> round(auprc(SortedOutcomes.of(Outcomes(np.array([0.1, 0.5, 0.5, 0.9]), came))), 4)
+    0.8333
+    >>> auprc(SortedOutcomes.of(Outcomes(np.full(4, 0.5), np.arange(4) == 0)))  # one in four
+    0.25
     """
     positives, negatives = (group[::-1] for group in _groups(ranked))
     if not positives.any():
@@ -85,6 +114,17 @@ def risk_coverage(ranked: SortedOutcomes) -> tuple[Float, Float]:
     coverage, risk : (G,) float64 each
         Share of rows answered when everything at or above a confidence is answered, ascending
         to 1, and the share of wrong answers among them. One point a distinct confidence.
+
+    Examples
+    --------
+    The two answers at 0.8 are given together: there are three points for four rows.
+
+    >>> from core.predictions import Outcomes
+    >>> right = np.array([False, True, False, True])
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.6, 0.8, 0.8, 0.9]), right))
+    >>> coverage, risk = risk_coverage(ranked)
+    >>> coverage.tolist(), risk.round(4).tolist()  # none, one of three, two of four are wrong
+    ([0.25, 0.75, 1.0], [0.0, 0.3333, 0.5])
     """
     starts = ranked.cuts[-2::-1]
     answered = ranked.total - ranked.sum_weights[starts]
@@ -107,6 +147,15 @@ def area(count: Counts, wrong: Counts, n: float) -> Float:
     -----
     With n0 rows and e0 errors before a group of m rows and e errors, the sum of
     (e0 + e j / m) / (n0 + j) over j = 1..m is e + (e0 - e n0 / m) (H(n0 + m) - H(n0)).
+
+    Examples
+    --------
+    The surest answer first: risks of 0 and 1/2 where it is right, of 1 and 1/2 where it is wrong.
+
+    >>> float(area(np.array([1, 1]), np.array([0, 1]), 2))
+    0.25
+    >>> float(area(np.array([1, 1]), np.array([1, 0]), 2))
+    0.75
     """
     rows, errors = np.cumsum(count, axis=-1), np.cumsum(wrong, axis=-1)
     before, errors_before = rows - count, errors - wrong
@@ -134,6 +183,16 @@ def aurc(ranked: SortedOutcomes) -> float:
 
     Mean over k of the error rate among the k most confident rows (Geifman & El-Yaniv 2017);
     tied rows count in expectation, so their order does not matter.
+
+    Examples
+    --------
+    Risks among the surest 1 to 4: 0, 1/4 (one of the tied two, either way), 1/3 and 1/2.
+
+    >>> from core.predictions import Outcomes
+    >>> right = np.array([False, True, False, True])
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.6, 0.8, 0.8, 0.9]), right))
+    >>> round(aurc(ranked), 4)  # 13 / 48
+    0.2708
     """
     count = np.diff(ranked.sum_weights[ranked.cuts])[::-1]
     wrong = count - np.diff(ranked.sum_correct[ranked.cuts])[::-1]
@@ -145,6 +204,15 @@ def error_weights(ranked: SortedOutcomes) -> Float:
 
     The area is linear in the errors: that of rank j counts in the risk of all coverages from j / N
     on, the sum of 1 / k over k = j..N. In a group of ties every row has the mean over its orders.
+
+    Examples
+    --------
+    An error of the surest of two answers is in both risks, 1 + 1/2; the other's in the last alone.
+
+    >>> from core.predictions import Outcomes
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.2, 0.9]), np.array([True, True])))
+    >>> error_weights(ranked).tolist()
+    [0.5, 1.5]
     """
     count = np.diff(ranked.sum_weights[ranked.cuts])[::-1]
     ends = np.cumsum(count)

@@ -164,7 +164,16 @@ class Floor:
     quantiles: tuple[float, ...] = field(default=(), compare=False, repr=False)
 
     def at(self, level: float) -> float:
-        """Return the quantile at a level, on a line between those that are kept; else `q95`."""
+        """Return the quantile at a level, on a line between those that are kept; else `q95`.
+
+        Examples
+        --------
+        >>> Floor(mean=0.01, q95=0.02).at(0.99)  # where only two numbers were kept
+        0.02
+        >>> tenths = tuple(k / 10 for k in range(len(FLOOR_LEVELS)))
+        >>> round(Floor(0.5, 0.6, tenths).at(0.9), 6)  # the sixth of the levels
+        0.5
+        """
         if not self.quantiles:
             return self.q95
         tails = -np.log1p(-np.array((level, *FLOOR_LEVELS)))  # in which quantiles lie evenly

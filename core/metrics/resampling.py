@@ -93,6 +93,17 @@ class Resamples:
 
         `seed`: same seed, same rows in any order: same draws; `n_bins`: a number of bins outside
         5..50 that will be asked for.
+
+        Examples
+        --------
+        Resamples have as many rows as the data. Claims of 0 and 1 leave chance nothing to decide:
+        the noise floor has one hit in two rows, whatever came true.
+
+        >>> from core.predictions import Outcomes
+        >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.0, 1.0]), np.array([True, True])))
+        >>> drawn, cuts = Resamples.of(ranked, 3, 0), np.array([0, 2])
+        >>> drawn.bootstrap(cuts).count.tolist(), drawn.floor(cuts).hits.tolist()
+        ([[2], [2], [2]], [[1], [1], [1]])
         """
         cuts = all_cuts(ranked, n_bins)
         rng = np.random.default_rng(seed)
@@ -234,7 +245,18 @@ def bootstrap(
 def draw(
     ranked: SortedOutcomes, cuts: Int, n_resamples: int, rng: np.random.Generator
 ) -> tuple[Counts, Counts]:
-    """Resample rows with replacement; return rows and hits of each cell, (R, C) each."""
+    """Resample rows with replacement; return rows and hits of each cell, (R, C) each.
+
+    Examples
+    --------
+    A row that came true is drawn as one, so that a cell has as many hits as rows of that kind.
+
+    >>> from core.predictions import Outcomes
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.2, 0.8]), np.array([False, True])))
+    >>> rows, hits = draw(ranked, np.array([0, 1, 2]), 50, np.random.default_rng(0))
+    >>> bool((hits[:, 0] == 0).all()), bool((hits[:, 1] == rows[:, 1]).all())
+    (True, True)
+    """
     hits = np.diff(ranked.sum_correct[cuts])
     misses = np.diff(cuts) - hits
     drawn = drawn_rows(np.concatenate([hits, misses]), n_resamples, rng)
@@ -255,6 +277,11 @@ def drawn_rows(rows: Int, n_resamples: int, rng: np.random.Generator) -> Drawn:
     Poisson counts that add up to some number are a draw of so many rows. So nearly all rows are
     drawn as Poisson counts, which need not be one after the other, and what is left to N one by
     one; resamples that went beyond N are drawn anew.
+
+    Examples
+    --------
+    >>> drawn_rows(np.array([3, 5]), 4, np.random.default_rng(0)).sum(axis=0).tolist()
+    [8, 8, 8, 8]
     """
     from core.compiled.draws import add_drawn
 

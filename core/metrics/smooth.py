@@ -46,6 +46,14 @@ def smece(ranked: SortedOutcomes, *, method: str = "exact") -> float:
     Rows are first spread over NODES + 1 grid points by cubic splitting, which keeps the first
     three moments of their positions: for bandwidths of 1/1024 and above the result differs from
     the sum over rows by less than 1e-7.
+
+    Examples
+    --------
+    >>> from core.predictions import Outcomes
+    >>> round(smece(SortedOutcomes.of(Outcomes(np.full(2, 0.5), np.array([True, False])))), 6)
+    0.0
+    >>> round(smece(SortedOutcomes.of(Outcomes(np.ones(2), np.zeros(2, bool)))), 6)  # sure, wrong
+    1.0
     """
     if method == "relplot":
         return relplot_smece(ranked)[0]
@@ -207,6 +215,16 @@ def smce(ranked: SortedOutcomes) -> float:
     ----------
     Blasiok, Gopalan, Hu and Nakkiran 2023, definition 4.14; equation 7 of the focal calibration
     loss paper.
+
+    Examples
+    --------
+    Claims of 0.25 and 0.75 that should be 1 and 0. A weighting may change by 0.5 between them,
+    at most as from 1 to 0.5: (0.75 - 0.5 x 0.75) / 2, where ECE says 0.75.
+
+    >>> from core.predictions import Outcomes
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.25, 0.75]), np.array([True, False])))
+    >>> round(smce(ranked), 6)
+    0.1875
     """
     from scipy.optimize import linprog
     from scipy.sparse import diags_array, vstack
@@ -242,6 +260,15 @@ def pgap(ranked: SortedOutcomes) -> float:
     ----------
     Blasiok, Gopalan, Hu and Nakkiran 2023b, definition 1.2; definition 2.3 of the focal
     calibration loss paper.
+
+    Examples
+    --------
+    The same claims may be moved by 0.25 each way: a square of 0.75² becomes 0.5².
+
+    >>> from core.predictions import Outcomes
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.25, 0.75]), np.array([True, False])))
+    >>> round(pgap(ranked), 6)
+    0.3125
     """
     residuals = _Residuals.of(ranked)
     change = _best_correction(residuals)

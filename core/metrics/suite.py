@@ -189,6 +189,17 @@ def diagram(
     -------
     TargetAudit
         Its metrics and noise floor hold the ECE of that rule only.
+
+    Examples
+    --------
+    Four risks of 0.75 of an event that came twice: off by 0.25, in one bin.
+
+    >>> from core.predictions import ScoreKind
+    >>> risks, came = np.full(4, 0.75), np.array([0, 0, 1, 1])
+    >>> of_two = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, risks, came)
+    >>> target = diagram(prepare(of_two, 1, n_resamples=50, seed=0), n_bins=5, level=0.95)
+    >>> target.bins.count.tolist(), target.metrics["ece"].value, target.direction.gap
+    ([0, 0, 0, 4, 0], 0.25, 0.25)
     """
     metric = estimates.ECE_OF[rule]
     score, floor = estimates.error_of(prepared, metric, n_bins=n_bins, level=level)
@@ -262,6 +273,15 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
     ------
     UsageError
         SETTING: a metric that does not exist.
+
+    Examples
+    --------
+    >>> from core.predictions import ScoreKind
+    >>> risks, came = np.full(4, 0.75), np.array([0, 0, 1, 1])
+    >>> of_two = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, risks, came)
+    >>> main = audit(of_two, AuditConfig(metrics=("accuracy", "auroc"), n_resamples=50)).main
+    >>> main.metrics["accuracy"].value, main.metrics["auroc"].value  # all answer 1; all are tied
+    (0.5, 0.5)
     """
     config = config or AuditConfig()
     unknown = sorted(set(config.metrics) - set(METRICS))
@@ -321,6 +341,17 @@ def label_predictions(predictions: Predictions, index: int) -> Predictions:
     """Return one label of a multi-label file as a binary file, of the rows where it is known.
 
     Raises Refused EMPTY: it is known in no row of any weight.
+
+    Examples
+    --------
+    A label that nobody knows of a row leaves the row out.
+
+    >>> from core.predictions import ScoreKind
+    >>> labels = np.array([[1, 0], [0, -1]])
+    >>> scores = np.array([[0.5, 0.25], [0.5, 0.75]])
+    >>> many = Predictions(Task.MULTILABEL, ScoreKind.SIGMOID, scores, labels, ("mass", "nodule"))
+    >>> label_predictions(many, 1).scores.tolist(), label_predictions(many, 1).class_names
+    ([0.25], ('not nodule', 'nodule'))
     """
     name, known = predictions.class_names[index], predictions.labelled_rows(index)
     if known is not None:

@@ -47,7 +47,16 @@ def _per_row(total: npt.NDArray[np.generic], count: Counts) -> Float:
 
 
 def weighted_gap(bins: BinSums, n: float) -> Float:
-    """Return sum n_b / N |gap_b| over the last axis."""
+    """Return sum n_b / N |gap_b| over the last axis.
+
+    Examples
+    --------
+    Sums of three bins, the second empty: one row off by 0.5, three by 0.25 each the other way.
+
+    >>> bins = BinSums(np.array([1, 0, 3]), np.array([0.5, 0.0, 2.25]), np.array([0, 0, 3]))
+    >>> float(weighted_gap(bins, 4))  # (0.5 + 0.75) / 4
+    0.3125
+    """
     return np.asarray(np.abs(bins.gap).sum(axis=-1) / n)
 
 
@@ -105,12 +114,26 @@ def _value(statistic: Statistic, ranked: SortedOutcomes, cuts: Int) -> float:
 
 
 def accuracy(ranked: SortedOutcomes) -> float:
-    """Return the share of rows that came true, in [0, 1]."""
+    """Return the share of rows that came true, in [0, 1].
+
+    Examples
+    --------
+    >>> right, weights = np.array([True, False]), np.array([3.0, 1.0])
+    >>> accuracy(SortedOutcomes.of(Outcomes(np.array([0.6, 0.7]), right, weights=weights)))
+    0.75
+    """
     return ranked.hits / ranked.total
 
 
 def error(ranked: SortedOutcomes) -> float:
-    """Return the share of rows that did not come true, in [0, 1]."""
+    """Return the share of rows that did not come true, in [0, 1].
+
+    Examples
+    --------
+    >>> right, weights = np.array([True, False]), np.array([3.0, 1.0])
+    >>> error(SortedOutcomes.of(Outcomes(np.array([0.6, 0.7]), right, weights=weights)))
+    0.25
+    """
     return (ranked.total - ranked.hits) / ranked.total
 
 
@@ -127,6 +150,20 @@ def ece(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
     References
     ----------
     Naeini et al. 2015; Mukhoti et al. 2020, equation 1.
+
+    Examples
+    --------
+    Two of three answers at 0.8 are right: |0.8 - 2/3|.
+
+    >>> right = np.array([True, True, False])
+    >>> round(ece(SortedOutcomes.of(Outcomes(np.full(3, 0.8), right))), 4)
+    0.1333
+
+    In one bin two errors of opposite signs cancel; in two bins both are seen.
+
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.25, 0.75]), np.array([True, False])))
+    >>> ece(ranked, n_bins=1), ece(ranked, n_bins=2)
+    (0.0, 0.75)
     """
     return _value(weighted_gap, ranked, binning.equal_width_cuts(ranked, n_bins))
 
@@ -136,6 +173,14 @@ def ece_em(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
 
     Tied confidences stay together, so the value does not depend on the order of rows. This is
     Mukhoti et al. 2020, equation 3, which their released code (`ada_ece`) does not compute.
+
+    Examples
+    --------
+    Four rows claim 0.5. Two bins would take two of them each, by their order in the file.
+
+    >>> right = np.array([False, True, True, True])
+    >>> ece_em(SortedOutcomes.of(Outcomes(np.full(4, 0.5), right)), n_bins=2)  # |0.5 - 0.75|
+    0.25
     """
     return _value(weighted_gap, ranked, binning.equal_mass_cuts(ranked, n_bins))
 
@@ -145,6 +190,12 @@ def ada_ece(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
 
     For comparison with published tables only: the rows of the smallest confidence lie in no
     bin, and when all confidences are equal the result is 0 whatever the accuracy.
+
+    Examples
+    --------
+    >>> right = np.array([False, True, True, True])
+    >>> ada_ece(SortedOutcomes.of(Outcomes(np.full(4, 0.5), right)))  # no row lies in a bin
+    0.0
     """
     return _value(weighted_gap, ranked, binning.interpolated_cuts(ranked, n_bins))
 
@@ -153,6 +204,12 @@ def mce(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
     """Return the largest gap of a non-empty equal-width bin, in [0, 1].
 
     Dominated by chance where that bin holds few rows. Mukhoti et al. 2020, equation 2.
+
+    Examples
+    --------
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.1, 0.9, 0.9, 0.9]), np.ones(4, bool)))
+    >>> round(mce(ranked), 4)  # of the one row at 0.1
+    0.9
     """
     return _value(largest_gap, ranked, binning.equal_width_cuts(ranked, n_bins))
 
@@ -161,12 +218,25 @@ def ace(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
     """Return the unweighted mean gap of non-empty equal-width bins, in [0, 1].
 
     The "average calibration error" of the Mukhoti et al. 2020 code.
+
+    Examples
+    --------
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.1, 0.9, 0.9, 0.9]), np.ones(4, bool)))
+    >>> round(ace(ranked), 4), round(ece(ranked), 4)  # (0.9 + 0.1) / 2, (0.9 + 3 x 0.1) / 4
+    (0.5, 0.3)
     """
     return _value(average_gap, ranked, binning.equal_width_cuts(ranked, n_bins))
 
 
 def rmsce(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
-    """Return the root mean square gap over equal-width bins, in [0, 1]; at least the ECE."""
+    """Return the root mean square gap over equal-width bins, in [0, 1]; at least the ECE.
+
+    Examples
+    --------
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.1, 0.9, 0.9, 0.9]), np.ones(4, bool)))
+    >>> round(rmsce(ranked) ** 2, 4)  # (0.81 + 3 x 0.01) / 4
+    0.21
+    """
     return _value(root_mean_square_gap, ranked, binning.equal_width_cuts(ranked, n_bins))
 
 
@@ -175,6 +245,14 @@ def ece_debiased(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
 
     The chance part of each squared gap is subtracted (Kumar et al. 2019, p = 2, top label).
     An l2 number: not comparable with the ECE, which is l1.
+
+    Examples
+    --------
+    Two answers claim 1 and one is right: off by 0.5, and by no more than chance explains.
+
+    >>> ranked = SortedOutcomes.of(Outcomes(np.ones(2), np.array([True, False])))
+    >>> ece_em(ranked), ece_debiased(ranked)
+    (0.5, 0.0)
     """
     return _value(debiased_gap, ranked, binning.equal_mass_cuts(ranked, n_bins))
 
@@ -186,6 +264,13 @@ def ece_debiased_l1(ranked: SortedOutcomes, *, n_bins: int = N_BINS) -> float:
     variance of the bin's accuracy: what that chance adds to |gap| is taken off. The released code
     of Kumar et al. 2019 has the mean of 1,000 draws in the place of the expectation, and may
     return less than 0.
+
+    Examples
+    --------
+    Two answers claim 1 and one is right: 2 x 0.5 less E|0.5 + s Z| = 0.5251, where s² = 0.25 / 2.
+
+    >>> round(ece_debiased_l1(SortedOutcomes.of(Outcomes(np.ones(2), np.array([True, False])))), 3)
+    0.475
     """
     return _value(debiased_absolute_gap, ranked, binning.equal_mass_cuts(ranked, n_bins))
 
@@ -195,6 +280,17 @@ def sweep_cuts(ranked: SortedOutcomes, cuts_of: Cuts = binning.rank_cuts) -> Int
 
     From two bins upward, never N; one bin where two already fall (Roelofs et al. 2021). Stops
     at SWEEP_BINS, which matters only where answers are almost perfectly separated by confidence.
+
+    Examples
+    --------
+    In three bins the shares are 0, 1 and 0, which fall; in two they are 0 and a half.
+
+    >>> right = np.array([False, False, True, False])
+    >>> sweep_cuts(SortedOutcomes.of(Outcomes(np.array([0.1, 0.2, 0.3, 0.4]), right))).tolist()
+    [0, 2, 4]
+    >>> fallen = np.array([True, True, False, False])  # in two bins already
+    >>> sweep_cuts(SortedOutcomes.of(Outcomes(np.array([0.1, 0.2, 0.3, 0.4]), fallen))).tolist()
+    [0, 4]
     """
     good = np.array([0, ranked.n])
     for n_bins in range(2, min(round(ranked.total), SWEEP_BINS + 1)):
@@ -211,6 +307,13 @@ def ece_sweep(ranked: SortedOutcomes) -> float:
     """Return the ECE over the largest number of equal-mass bins with monotone accuracy.
 
     In [0, 1]; l1. Roelofs et al. 2021, with the authors' assignment of ranks to bins.
+
+    Examples
+    --------
+    >>> right = np.array([False, False, True, False])
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.1, 0.2, 0.3, 0.4]), right))
+    >>> round(ece_sweep(ranked), 4)  # two bins: (|0.3 - 0| + |0.7 - 1|) / 4
+    0.15
     """
     return _value(weighted_gap, ranked, sweep_cuts(ranked))
 
@@ -219,6 +322,15 @@ def ece_sweep_ew(ranked: SortedOutcomes) -> float:
     """Return the ECE over the largest number of equal-width bins with monotone accuracy.
 
     In [0, 1]; l1. Roelofs et al. 2021; empty bins are passed over.
+
+    Examples
+    --------
+    In three bins the middle one is empty, which is no fall: (|0.3 - 0| + |1.7 - 2|) / 4.
+
+    >>> right = np.array([False, False, True, True])
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.1, 0.2, 0.8, 0.9]), right))
+    >>> sweep_cuts(ranked, binning.equal_width_cuts).tolist(), round(ece_sweep_ew(ranked), 4)
+    ([0, 2, 2, 4], 0.15)
     """
     return _value(weighted_gap, ranked, sweep_cuts(ranked, binning.equal_width_cuts))
 
@@ -228,6 +340,15 @@ def ks(ranked: SortedOutcomes) -> float:
 
     Largest |sum of (confidence - outcome)| / N over the rows up to any confidence; taken at
     the ends of groups of ties (Gupta et al. 2021).
+
+    Examples
+    --------
+    Sums of a tie are taken at its end: within it they would depend on the order of rows.
+
+    >>> ks(SortedOutcomes.of(Outcomes(np.array([0.5, 0.5]), np.array([True, False]))))
+    0.0
+    >>> ks(SortedOutcomes.of(Outcomes(np.array([0.25, 0.75]), np.array([True, False]))))  # 0.75 / 2
+    0.375
     """
     return _value(largest_sum, ranked, ranked.cuts)
 
@@ -247,12 +368,27 @@ def certain(ranked: SortedOutcomes, threshold: float) -> tuple[float, float]:
 
 
 def s99_share(ranked: SortedOutcomes, *, threshold: float = S99) -> float:
-    """Return the share of rows with confidence >= threshold (Mukhoti et al. 2020, table 6)."""
+    """Return the share of rows with confidence >= threshold (Mukhoti et al. 2020, table 6).
+
+    Examples
+    --------
+    >>> right = np.array([True, False, True])
+    >>> round(s99_share(SortedOutcomes.of(Outcomes(np.array([0.98, 0.99, 1.0]), right))), 4)
+    0.6667
+    """
     return certain(ranked, threshold)[0] / ranked.total
 
 
 def s99_accuracy(ranked: SortedOutcomes, *, threshold: float = S99) -> float:
-    """Return the accuracy of rows with confidence >= threshold; NaN where there are none."""
+    """Return the accuracy of rows with confidence >= threshold; NaN where there are none.
+
+    Examples
+    --------
+    >>> right = np.array([True, False, True])
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.98, 0.99, 1.0]), right))
+    >>> s99_accuracy(ranked), s99_accuracy(ranked, threshold=2.0)  # one of two; no row at all
+    (0.5, nan)
+    """
     rows, right = certain(ranked, threshold)
     return right / rows if rows else float("nan")
 
@@ -262,6 +398,16 @@ def answers(predictions: Predictions) -> Outcomes:
 
     Of two classes every other answer at exactly 0.5 counts as right: it is no more of one class
     than of the other, and which of them the order of classes picks must decide no verdict.
+
+    Examples
+    --------
+    A risk of exactly 0.5 is no answer: every other one counts as right, whatever the labels.
+
+    >>> from core.predictions import ScoreKind
+    >>> even = np.array([0.5, 0.5])
+    >>> of_two = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, even, np.array([1, 1]))
+    >>> answers(of_two).correct.tolist()
+    [True, False]
     """
     outcomes = predictions.outcomes(None)
     if predictions.task is not Task.BINARY:
@@ -275,5 +421,16 @@ def answers(predictions: Predictions) -> Outcomes:
 
 
 def ece_answer(predictions: Predictions, *, n_bins: int = N_BINS) -> float:
-    """Return the ECE of the answers given, whose claim is the probability of the answer."""
+    """Return the ECE of the answers given, whose claim is the probability of the answer.
+
+    Examples
+    --------
+    Risks of 0.25 and 0.75 of an event that never comes: as answers both claim 0.75, one is right.
+
+    >>> from core.predictions import ScoreKind
+    >>> risks = np.array([0.25, 0.75])
+    >>> of_two = Predictions(Task.BINARY, ScoreKind.PROBABILITIES, risks, np.array([0, 0]))
+    >>> ece_answer(of_two), ece(SortedOutcomes.of(of_two.outcomes(1)))
+    (0.25, 0.5)
+    """
     return ece(SortedOutcomes.of(answers(predictions)), n_bins=n_bins)

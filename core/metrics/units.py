@@ -40,7 +40,15 @@ class ResamplingUnits:
         return cls(count, max(1.0, count - 1.0), 1.0 - 1.0 / max(count, 2))
 
     def wide(self, level: float) -> float:
-        """Return how many standard errors in resamples an interval reaches; infinite for one."""
+        """Return how many standard errors in resamples an interval reaches; infinite for one.
+
+        Examples
+        --------
+        >>> round(ResamplingUnits.even(10).wide(0.95), 2)  # 2.262 / sqrt(0.9)
+        2.38
+        >>> ResamplingUnits.even(1).wide(0.95)
+        inf
+        """
         return float("inf") if self.count < 2 else student(level, self.df) / self.scatter**0.5
 
 
@@ -54,7 +62,15 @@ class RowUnits:
 
     @classmethod
     def of(cls, n: int, sampling: SamplingDesign) -> Self:
-        """Return the units of n rows, numbered."""
+        """Return the units of n rows, numbered.
+
+        Examples
+        --------
+        >>> patient, weights = np.array([0, 0, 1]), np.array([1.0, 2.0, 1.0])
+        >>> own = RowUnits.of(3, SamplingDesign(patient, weights))
+        >>> own.totals.tolist(), own.concentration  # (3² + 1²) / 4²
+        ([3.0, 1.0], 0.625)
+        """
         groups, weights = sampling
         counted = slice(None) if weights is None else weights > 0.0
         weights = np.ones(n) if weights is None else weights[counted]
@@ -153,14 +169,31 @@ class RowUnits:
 
 
 def design_effect(values: Float | Bool, sampling: SamplingDesign) -> float:
-    """Return `RowUnits.design_effect` of (N,) values with the groups and weights of their rows."""
+    """Return `RowUnits.design_effect` of (N,) values with the groups and weights of their rows.
+
+    Examples
+    --------
+    Two films each of two patients who are right or wrong throughout: as good as half the rows.
+
+    >>> patients = SamplingDesign(groups=np.array([0, 0, 1, 1]))
+    >>> design_effect(np.array([True, True, False, False]), patients)
+    2.0
+    >>> design_effect(np.array([False, True]), SamplingDesign(weights=np.array([3.0, 1.0])))  # Kish
+    2.5
+    """
     if sampling.independent:
         return 1.0
     return RowUnits.of(values.size, sampling).design_effect(values)
 
 
 def units(n: int, sampling: SamplingDesign) -> ResamplingUnits:
-    """Return what resamples of n rows draw."""
+    """Return what resamples of n rows draw.
+
+    Examples
+    --------
+    >>> units(4, SamplingDesign(groups=np.array([0, 0, 1, 1])))  # as two rows, whatever they hold
+    ResamplingUnits(count=2, df=1.0, scatter=0.5)
+    """
     if sampling.independent:
         return ResamplingUnits.even(n)
     own = RowUnits.of(n, sampling)
@@ -173,7 +206,15 @@ def units(n: int, sampling: SamplingDesign) -> ResamplingUnits:
 
 
 def degrees_of_freedom(sampling: SamplingDesign) -> float:
-    """Return `RowUnits.group_df` of groups and weights; rows of weight 0 are left out."""
+    """Return `RowUnits.group_df` of groups and weights; rows of weight 0 are left out.
+
+    Examples
+    --------
+    >>> degrees_of_freedom(SamplingDesign(groups=np.arange(20) // 2))  # ten pairs
+    9.0
+    >>> degrees_of_freedom(SamplingDesign(groups=np.arange(20)))  # groups of one are none
+    inf
+    """
     groups = sampling.groups
     return np.inf if groups is None else RowUnits.of(groups.size, sampling).group_df
 
@@ -197,6 +238,14 @@ def intraclass_correlation(values: Float, groups: Int, weights: Float | None = N
     makes squared sums of groups as large as they are, of values and mean alike. Of equal groups
     both are the same; else F may be below 1 though the few events lie in the large groups. 0 where
     every group has one row.
+
+    Examples
+    --------
+    >>> patient = np.array([0, 0, 1, 1])
+    >>> intraclass_correlation(np.array([1.0, 1.0, 0.0, 0.0]), patient)
+    1.0
+    >>> intraclass_correlation(np.array([0.0, 1.0, 0.0, 1.0]), patient)  # less alike than by chance
+    0.0
     """
     weights = np.ones(values.size) if weights is None else weights
     ratio, rows, inside = mean_squares(values, groups, weights)
@@ -241,6 +290,14 @@ def sum_variance(values: Float, groups: Int) -> float:
     """Return the variance of a sum of (N,) values of mean 0, from the sums of its groups.
 
     Times G / (G - 1); infinite for one group.
+
+    Examples
+    --------
+    >>> off = np.array([1.0, 1.0, -1.0, -1.0])
+    >>> sum_variance(off, np.array([0, 0, 1, 1]))  # (2² + 2²) x 2 / 1
+    16.0
+    >>> round(sum_variance(off, np.arange(4)), 4)  # of rows by themselves 4 x 4 / 3
+    5.3333
     """
     sums = np.bincount(groups, values)
     return float("inf") if sums.size < 2 else float(sums.size / (sums.size - 1) * (sums @ sums))
@@ -281,6 +338,15 @@ def resampled_counts(
     That is how often it is drawn; with groups all rows of one are drawn together, and with
     weights each counts as many rows, scaled to the weight of all. Independent rows may be counted
     in uint8: none is drawn 256 times of N. A block is written over by the next one.
+
+    Examples
+    --------
+    Rows of a group are drawn together, and every resample has the weight of all.
+
+    >>> patients = SamplingDesign(groups=np.array([0, 0, 1]))
+    >>> counts = next(resampled_counts(3, 100, 0, patients))
+    >>> bool((counts[:, 0] == counts[:, 1]).all()), np.unique(counts.sum(axis=1)).tolist()
+    (True, [3.0])
     """
     rng = np.random.default_rng([seed, STREAM])
     size = np.dtype(dtype).itemsize
@@ -305,7 +371,15 @@ def resampled_counts(
 def row_signs(
     n: int, sampling: SamplingDesign, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[Float]:
-    """Yield the weight of each row under one random sign a group, (N,)."""
+    """Yield the weight of each row under one random sign a group, (N,).
+
+    Examples
+    --------
+    >>> groups, weights = np.array([0, 0, 1]), np.array([1.0, 2.0, 3.0])
+    >>> signs = next(row_signs(3, SamplingDesign(groups, weights), 1, np.random.default_rng(0)))
+    >>> bool(signs[1] == 2.0 * signs[0]), np.abs(signs).tolist()  # one sign a group
+    (True, [1.0, 2.0, 3.0])
+    """
     groups, weights = sampling
     place = np.arange(n) if groups is None else groups
     weights = np.ones(n) if weights is None else weights

@@ -57,7 +57,13 @@ NEARLY_FULL = 0.9  # of the rows of the fullest bin
 
 
 def points(value: float) -> str:
-    """Return a fraction as points of a hundred, one decimal; two where one would show 0.0."""
+    """Return a fraction as points of a hundred, one decimal; two where one would show 0.0.
+
+    Examples
+    --------
+    >>> points(0.031), points(0.0004), points(0.0)  # what is there is never written 0.0
+    ('3.1', '0.04', '0.0')
+    """
     text = f"{100 * value:.1f}"
     return f"{100 * value:.2f}" if text in {"0.0", "-0.0"} and value != 0 else text
 
@@ -71,6 +77,11 @@ def share(value: float) -> str:
     """Return a fraction as a number out of 100: whole, but one decimal below 10.
 
     Never 0 or 100 unless it is.
+
+    Examples
+    --------
+    >>> share(0.93), share(0.05), share(0.998), share(0.9999), share(1.0)
+    ('93', '5.0', '99.8', 'almost 100', '100')
     """
     if 0 < value < 0.0995:
         return points(value)
@@ -352,6 +363,13 @@ def classes_words(cells: Sequence[ClassCell]) -> str:
     """Return answers that are off: "answers “cat” are over-confident by 25.0 points, …".
 
     Of more than `NAMED` the rest are counted.
+
+    Examples
+    --------
+    >>> of_cat = {"part": ClassPartition.ANSWERS, "name": "cat", "bounds": (0.0, 1.0), "n": 40}
+    >>> cell = ClassCell(**of_cat, stated=0.9, true=0.65)
+    >>> classes_words([cell])
+    'answers “cat” are over-confident by 25.0 points'
     """
     named = ", ".join(
         f"{'' if place else 'answers '}“{cell.name}”{'' if place else ' are'} "
@@ -497,6 +515,11 @@ def shown_words(
 
     Of groups only about: what their rows share is estimated, and moves it by a tenth or two. Empty
     where neither was tried.
+
+    Examples
+    --------
+    >>> shown_words(0.29, None)  # rounded down; 0.29 of a hundred is 28.999… as a float
+    'odds off by a fifth would be found at least 29 times in 100'
     """
     at_least = "about" if grouped else "at least"
     known = [(w, p) for w, p in ((_odds_words(risks), odds), (STRETCHED, spread)) if p is not None]

@@ -7,6 +7,7 @@ from pkgutil import walk_packages
 import pytest
 
 from core import calibrators, losses, metrics, ood
+from core.metrics import METRICS
 
 MODULES = [
     module.name
@@ -19,3 +20,8 @@ MODULES = [
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_are_true(name: str) -> None:
     assert doctest.testmod(import_module(name)).failed == 0
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_metric_has_an_example(metric: str) -> None:
+    assert ">>> " in (METRICS[metric].function.__doc__ or "")

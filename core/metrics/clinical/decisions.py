@@ -84,6 +84,18 @@ def net_benefit(
     2008), so a share of 0 has a limit too. The level is divided among the thresholds that flag
     different rows (Bonferroni). Above treat all, wins are true negatives and losses, in units of
     w, false negatives. The lower of two bounds bounds the lower of two gains at the same level.
+
+    Examples
+    --------
+    At 0.5 three rows are flagged, two rightly: 2/4 - 1/4 x 1. At 0.2 the row that states just that
+    is flagged as well: 2/4 - 2/4 x 0.25, no better than to treat all.
+
+    >>> p, y = np.array([0.2, 0.6, 0.8, 0.9]), np.array([False, True, False, True])
+    >>> curve = net_benefit(p, y, [0.2, 0.5])
+    >>> curve.model.round(6).tolist(), curve.treat_all.round(6).tolist()
+    ([0.375, 0.25], [0.375, 0.0])
+    >>> curve.gain.round(6).tolist()
+    [0.0, 0.25]
     """
     at = np.asarray(thresholds, dtype=np.float64)
     if at.size == 0 or not (np.all((at > 0.0) & (at < 1.0)) and np.all(np.diff(at) > 0.0)):
@@ -198,6 +210,15 @@ def bands(
         Groups and weights; the rows of a band are divided by its design effect then.
     looks : int
         Findings whose bands are looked at together.
+
+    Examples
+    --------
+    A risk of 0.5 lies in the lower band; 0 as well, which is closed there alone.
+
+    >>> p, y = np.array([0.0, 0.5, 0.75]), np.array([False, True, True])
+    >>> by_band = bands(p, y, (0.0, 0.5, 1.0))
+    >>> by_band.count.tolist(), by_band.mean.tolist(), by_band.share.tolist()
+    ([2, 1], [0.25, 0.75], [0.5, 1.0])
     """
     ends = np.asarray(edges, dtype=np.float64)
     index, size = bin_index(p, ends), len(ends) - 1
@@ -240,6 +261,13 @@ def shifted(p: Float, from_prevalence: float, to_prevalence: float) -> Float:
     -----
     The odds are multiplied by the ratio of the prior odds, which is right if only the prevalence
     differs: what the finding looks like when present, and when absent, does not.
+
+    Examples
+    --------
+    From one event in two to one in ten: odds of 1 become 1/9.
+
+    >>> shifted(np.array([0.0, 0.5, 1.0]), 0.5, 0.1).round(6).tolist()
+    [0.0, 0.1, 1.0]
     """
     ratio = _odds(to_prevalence) / _odds(from_prevalence)
     return np.asarray(p * ratio / (1.0 - p + p * ratio))
@@ -302,6 +330,18 @@ def classified(
     ------
     UsageError
         SETTING: a prevalence outside (0, 1).
+
+    Examples
+    --------
+    Two risks are exactly the threshold: both are called positive.
+
+    >>> p, y = np.array([0.3, 0.5, 0.5, 0.8]), np.array([False, False, True, True])
+    >>> at_half = classified(p, y, 0.5)
+    >>> at_half.sensitivity.value, at_half.specificity.value, round(at_half.ppv.value, 4)
+    (1.0, 0.5, 0.6667)
+    >>> at_half = classified(p, y, 0.5, prevalence=0.1)
+    >>> round(at_half.ppv.value, 4)  # 0.1 x 1 / (0.1 x 1 + 0.9 x 0.5)
+    0.1818
     """
     called, actual = p >= threshold, np.asarray(y, dtype=np.bool_)
     tp, fp = int(np.count_nonzero(called & actual)), int(np.count_nonzero(called & ~actual))

@@ -92,6 +92,25 @@ def recalibration(
         Groups and weights of the rows. With groups the regressions' variances are those of
         `_DistinctClaims.meat`, with weights alone those of independent rows; with either the share
         counts its effective rows.
+
+    Examples
+    --------
+    Risks of 0.1 and 0.9 that should be 0.25 and 0.75: logits of ln 3 in place of ln 9, so a slope
+    of 0.5, though as many events are stated as came.
+
+    >>> p = np.repeat([0.1, 0.9], 4)
+    >>> y = np.array([True, False, False, False, True, True, True, False])
+    >>> fit = recalibration(p, y)
+    >>> round(fit.slope.value, 6), abs(round(fit.in_the_large.value, 6))
+    (0.5, 0.0)
+    >>> round(fit.observed_expected.value, 6), abs(round(fit.difference.value, 6))
+    (1.0, 0.0)
+
+    One stated risk bears no slope.
+
+    >>> fit = recalibration(np.full(4, 0.25), np.array([True, True, False, False]))
+    >>> fit.observed_expected.value, fit.slope.reason
+    (2.0, 'every row states the same risk')
     """
     ranked = SortedOutcomes.of(Outcomes(p, y, *sampling))
     claims = _DistinctClaims.of(ranked)
@@ -140,17 +159,48 @@ def recalibration(
 
 
 def citl(ranked: SortedOutcomes) -> float:
-    """Return calibration in the large; NaN where only one outcome is present."""
+    """Return calibration in the large; NaN where only one outcome is present.
+
+    Examples
+    --------
+    Three of four came of a risk of 0.5: odds of 3 for 1, whose logarithm is the intercept.
+
+    >>> p, y = np.full(4, 0.5), np.array([True, True, True, False])
+    >>> round(citl(SortedOutcomes.of(Outcomes(p, y))), 4)  # ln 3
+    1.0986
+    """
     return _value(recalibrated(ranked).in_the_large)
 
 
 def slope(ranked: SortedOutcomes) -> float:
-    """Return the calibration slope; NaN where it cannot be estimated."""
+    """Return the calibration slope; NaN where it cannot be estimated.
+
+    Examples
+    --------
+    >>> p = np.repeat([0.1, 0.9], 4)  # too extreme: of either four 0.25 and 0.75 came
+    >>> y = np.array([True, False, False, False, True, True, True, False])
+    >>> round(slope(SortedOutcomes.of(Outcomes(p, y))), 6)  # ln 3 / ln 9
+    0.5
+    >>> splits = SortedOutcomes.of(Outcomes(np.array([0.1, 0.9]), np.array([False, True])))
+    >>> slope(splits)  # no line fits what one stated risk splits
+    nan
+    """
     return _value(recalibrated(ranked).slope)
 
 
 def intercept(ranked: SortedOutcomes) -> float:
-    """Return the calibration intercept fitted with the slope; NaN where it has no estimate."""
+    """Return the calibration intercept fitted with the slope; NaN where it has no estimate.
+
+    Examples
+    --------
+    Stated 0.5 and 0.9, came 0.75 and 0.75: no slope is left, and 0.75 where it states one half.
+
+    >>> p = np.repeat([0.5, 0.9], 4)
+    >>> y = np.array([True, True, True, False, True, True, True, False])
+    >>> ranked = SortedOutcomes.of(Outcomes(p, y))
+    >>> round(intercept(ranked), 4), abs(round(slope(ranked), 6))  # ln 3
+    (1.0986, 0.0)
+    """
     return _value(recalibrated(ranked).intercept)
 
 
@@ -421,6 +471,12 @@ def spiegelhalter(p: Float, y: Bool) -> tuple[float, float]:
     -----
     z = sum (y - p)(1 - 2p) / sqrt(sum (1 - 2p)^2 p (1 - p)): how far the Brier score lies from
     what it would be if every p were right (Spiegelhalter 1986).
+
+    Examples
+    --------
+    >>> z, p_value = spiegelhalter(np.array([0.2]), np.array([True]))
+    >>> round(z, 6), round(p_value, 3)  # 0.8 x 0.6 / sqrt(0.6² x 0.2 x 0.8), beyond ±2 in 5 of 100
+    (2.0, 0.046)
     """
     z = spiegelhalter_z(SortedOutcomes.of(Outcomes(p, y)))
     return z, math.erfc(abs(z) / math.sqrt(2.0))
@@ -430,6 +486,12 @@ def spiegelhalter_z(ranked: SortedOutcomes) -> float:
     """Return Spiegelhalter's z; about standard normal for a calibrated score, NaN as above.
 
     With groups the variance is that of their sums, with weights alone that of independent rows.
+
+    Examples
+    --------
+    >>> even = SortedOutcomes.of(Outcomes(np.full(2, 0.5), np.array([True, True])))
+    >>> spiegelhalter_z(even)  # the Brier score of a risk of 0.5 is the same whatever comes
+    nan
     """
     p, lean = ranked.confidence, 1.0 - 2.0 * ranked.confidence
     variance = float((lean**2 * p * (1.0 - p)).sum())
@@ -445,7 +507,13 @@ def spiegelhalter_z(ranked: SortedOutcomes) -> float:
 
 
 def brier_event(ranked: SortedOutcomes) -> float:
-    """Return the clinical Brier score, mean (p - y)^2, in [0, 1]; half of a two-class `brier`."""
+    """Return the clinical Brier score, mean (p - y)^2, in [0, 1]; half of a two-class `brier`.
+
+    Examples
+    --------
+    >>> brier_event(SortedOutcomes.of(Outcomes(np.array([0.75, 0.5]), np.array([True, False]))))
+    0.15625
+    """
     squares = (ranked.confidence - ranked.correct) ** 2
     if ranked.weights is not None:
         squares *= ranked.weights
@@ -456,6 +524,15 @@ def brier_skill(ranked: SortedOutcomes) -> float:
     """Return 1 - mean (p - y)^2 / (v (1 - v)), v the share of events among these rows.
 
     At most 1; 0 for a score that states v for every row; NaN where one outcome is present.
+
+    Examples
+    --------
+    >>> came = np.array([True, False, False, False])
+    >>> brier_skill(SortedOutcomes.of(Outcomes(np.full(4, 0.25), came)))  # the share itself
+    0.0
+    >>> worse = SortedOutcomes.of(Outcomes(np.full(4, 0.75), came))
+    >>> round(brier_skill(worse), 4)  # 1 - 0.4375 / 0.1875
+    -1.3333
     """
     share = ranked.hits / ranked.total
     if share in {0.0, 1.0}:
@@ -490,6 +567,14 @@ def hosmer_lemeshow(p: Float, y: Bool, groups: int = 10) -> HosmerLemeshow:
     -----
     Its answer depends on the number of groups and, with many rows, is always "no": shown on
     request only (Van Calster et al. 2019). Infinite where a group states 0 or 1 and is wrong.
+
+    Examples
+    --------
+    Equal risks are never split: one group of the ten. It expects 2 and has 3: 1² / (4 x 0.5 x 0.5).
+
+    >>> test = hosmer_lemeshow(np.full(4, 0.5), np.array([True, True, True, False]))
+    >>> test.statistic, test.df, test.groups, round(test.p_value, 4)  # P(|Z| > 1)
+    (1.0, 1, 1, 0.3173)
     """
     ranked = SortedOutcomes.of(Outcomes(p, y))
     cuts = equal_mass_cuts(ranked, groups)

@@ -75,6 +75,13 @@ def grouping(values: Sequence[str]) -> Grouping:
         cut into quartiles, whose edges are in their names.
         Otherwise values are groups, the most frequent ones first; beyond 12 groups the rest
         becomes one.
+
+    Examples
+    --------
+    >>> grouping(["B", "A", "n/a", "A"])  # the most frequent first, what is missing last
+    Grouping(groups=('B', 'A', 'missing', 'A'), order=('A', 'B', 'missing'), edges=(), period='')
+    >>> grouping([str(age) for age in range(1, 14)]).order  # thirteen numbers are more than twelve
+    ('up to 4', 'over 4 to 7', 'over 7 to 10', 'over 10')
     """
     stripped = [value.strip() for value in values]
     cells = [MISSING if cell.lower() in ABSENT else cell for cell in stripped]
@@ -111,6 +118,12 @@ def by_date(of_row: Int) -> Grouping:
     -------
     Grouping
         In the order of time, rows without a date last; of more than 12 years the earliest are one.
+
+    Examples
+    --------
+    >>> days = np.array(["2023-01-31", "2024-03-01"], dtype="datetime64[us]")
+    >>> by_date(days.astype(np.int64)).groups  # fifteen months, five quarters
+    ('2023 Q1', '2024 Q1')
     """
     known = of_row != NO_DATE
     months = of_row[known].view("datetime64[us]").astype("datetime64[M]").astype(np.int64)
