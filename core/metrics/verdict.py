@@ -366,7 +366,7 @@ def classes_words(cells: Sequence[ClassCell]) -> str:
 
     Examples
     --------
-    >>> of_cat = {"part": ClassPartition.ANSWERS, "name": "cat", "bounds": (0.0, 1.0), "n": 40}
+    >>> of_cat = {"part": Partition.ANSWERS, "name": "cat", "bounds": (0.0, 1.0), "n": 40}
     >>> cell = ClassCell(**of_cat, stated=0.9, true=0.65)
     >>> classes_words([cell])
     'answers “cat” are over-confident by 25.0 points'
