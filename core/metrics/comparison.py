@@ -49,9 +49,9 @@ def every_pair_level(draws: Sequence[Float], level: float) -> float:
     scattered = np.array([run[:rounds] - run[:rounds].mean() for run in draws])
     largest = np.zeros(rounds)
     for i in range(1, len(scattered)):
-        apart = scattered[i:] - scattered[i - 1]
-        spread = apart.std(axis=1, keepdims=True)
-        standard = np.divide(np.abs(apart), spread, where=spread > 0.0, out=np.zeros_like(apart))
+        gaps = scattered[i:] - scattered[i - 1]
+        spread = gaps.std(axis=1, keepdims=True)
+        standard = np.divide(np.abs(gaps), spread, where=spread > 0.0, out=np.zeros_like(gaps))
         largest = np.maximum(largest, standard.max(axis=0))
     exact = min(1.0, level * (rounds + 1) / rounds)  # of so many draws and the sample itself
     within = 2.0 * NormalDist().cdf(float(np.quantile(largest, exact, method="higher"))) - 1.0
@@ -182,7 +182,7 @@ class Comparison:
     @cached_property
     def best(self) -> dict[str, int]:
         """By metric, the run that does better than every other beyond chance, where one does."""
-        return {metric: one.run for metric, one in self.leaders.items() if not one.tied}
+        return {metric: leader.run for metric, leader in self.leaders.items() if not leader.tied}
 
 
 def compared(
@@ -268,14 +268,14 @@ def _comparison(
                 for m in alike
             }
         )
-    leaders = {} if reason else {m: _leader(_known(runs, m), m, levels) for m in RANKED}
-    found = {metric: leader for metric, leader in leaders.items() if leader is not None}
+    of_each = {} if reason else {m: _leader(_known(runs, m), m, levels) for m in RANKED}
+    leaders = {metric: leader for metric, leader in of_each.items() if leader is not None}
     lowest = min(levels.values(), default=LEVEL)
     event = runs[reference].rows.event
     firsts = [] if reason else _firsts(runs)
     every = (tuple(i for i, at in enumerate(firsts) if at == first) for first in sorted({*firsts}))
     same = tuple(members for members in every if len(members) > 1)
-    return Comparison(reason, reference, lowest, tuple(differences), found, event, same)
+    return Comparison(reason, reference, lowest, tuple(differences), leaders, event, same)
 
 
 def _as_first(runs: Sequence[Compared]) -> list[Compared]:

@@ -254,7 +254,7 @@ class _Means:
         off = judged.entropy - judged.votes_entropy
         gap = judged.confidence - judged.agreement
         columns = {
-            "one": np.ones(weights.size),
+            "rows": np.ones(weights.size),
             "confidence": judged.confidence,
             "agreement": judged.agreement,
             "gap": gap,
@@ -298,12 +298,12 @@ class _Means:
 
     def mean(self, name: str, part: str = "") -> float:
         """Return the weighted mean of a column."""
-        w = self.weights * self.column(part or "one")
+        w = self.weights * self.column(part or "rows")
         return float(w @ self.column(name) / w.sum()) if w.any() else float("nan")
 
     def drawn(self, name: str, part: str = "") -> Float:
         """Return the mean of a column in the resamples that drew any of the part."""
-        rows = self.drawn_sums(part or "one")
+        rows = self.drawn_sums(part or "rows")
         return self.drawn_sums(f"{part} {name}".strip())[rows > 0.0] / rows[rows > 0.0]
 
     def wide(self, part: str = "") -> float:
@@ -311,12 +311,12 @@ class _Means:
 
         As of the rows or groups that can be drawn; infinite for one.
         """
-        inside = self.column(part or "one") > 0.0
+        inside = self.column(part or "rows") > 0.0
         return units(int(inside.sum()), self.sampling.take(inside)).wide(self.level)
 
     def effective_n(self, name: str, part: str = "") -> float:
         """Return the effective sample size of the mean of a column."""
-        inside = self.column(part or "one") > 0.0
+        inside = self.column(part or "rows") > 0.0
         weight = self.weights[inside]
         if self.sampling.independent:
             return float(weight.size)
@@ -394,7 +394,7 @@ def _ece_score(judged: JudgedRows, means: _Means, config: AuditConfig) -> HumanS
     value = share_ece(judged.confidence, judged.agreement, means.weights)
     names = [name for name in means.names if name.startswith("bin ") and "gap" in name]
     gaps = [means.drawn_sums(name) for name in names]
-    drawn = drawn_ece(np.stack(gaps, axis=1), means.drawn_sums("one"))
+    drawn = drawn_ece(np.stack(gaps, axis=1), means.drawn_sums("rows"))
     rng = np.random.default_rng([config.seed, 8])
     residual = judged.confidence - judged.agreement
     chance = ece_floor(residual, means.bins, means.sampling, len(drawn), rng)

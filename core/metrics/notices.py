@@ -231,29 +231,29 @@ def extent_notices(groups: GroupSummary | None, predictions: Predictions) -> tup
         else np.count_nonzero(predictions.weights.of_row)
     )
     if groups is not None:
-        one, many = group_nouns(groups.column)
-        by = f" ({groups.column})" if many == "groups" else ""
+        unit, units = group_nouns(groups.column)
+        by = f" ({groups.column})" if units == "groups" else ""
         each = " for one label, on average" if predictions.task is Task.MULTILABEL else ""
         whole, allow = round(groups.effective_n), "Intervals, noise floors and verdicts"
         effective_n = min(round(whole, min(0, 3 - len(str(whole)))), int(n))  # three digits
-        text = f"{n:,} rows of {groups.n:,} {many}{by}"
+        text = f"{n:,} rows of {groups.n:,} {units}{by}"
         if groups.largest == 1:
             text += ", one row each: each counts for itself."
         elif effective_n < n:
-            alike = ":" if groups.column == COPIES else f". Rows of one {one} may be alike:"
+            alike = ":" if groups.column == COPIES else f". Rows of one {unit} may be alike:"
             text += f"{alike} they {groups.count_as} {effective_n:,}{each}. {allow} allow for it."
         elif groups.column == COPIES:
             text += f". {allow} draw the copies together."
         elif groups.n < FEW_GROUPS:
-            text += f", too few to tell how alike rows of one {one} are. {allow} draw by {one}."
+            text += f", too few to tell how alike rows of one {unit} are. {allow} draw by {unit}."
         else:
             text += (
-                f". Rows of one {one} look no more alike than others. {allow} were drawn by {one} "
-                "all the same."
+                f". Rows of one {unit} look no more alike than others. {allow} were drawn by "
+                f"{unit} all the same."
             )
         out.append(Notice(NoticeCode.GROUPED, text))
         if groups.n < FEW_GROUPS:
-            few = f"{groups.n} {many}{by} are few: intervals are rough."
+            few = f"{groups.n} {units}{by} are few: intervals are rough."
             out.append(Notice(NoticeCode.FEW_GROUPS, few))
         if predictions.sampling.groups is not None:
             # Where groups of equal size would have to be few to be as uneven

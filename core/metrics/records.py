@@ -304,12 +304,12 @@ class Verdict:
 
     def finds(self, statistic: Statistic) -> bool:
         """Return whether the joint test found a statistic beyond chance."""
-        return any(one.statistic == statistic for one in self.evidence)
+        return any(item.statistic == statistic for item in self.evidence)
 
     @property
     def falls(self) -> bool:
         """Whether its claims rise where the share that comes true falls, beyond chance."""
-        return any(one.statistic == Statistic.SLOPE and falls(one.high) for one in self.evidence)
+        return any(item.statistic == Statistic.SLOPE and falls(item.high) for item in self.evidence)
 
     @property
     def too_few(self) -> bool:

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 BLOCK: Final = 64  # resamples of groups held at a time
-HELD: Final = 2**23  # groups times resamples held at a time, but for one resample of more groups
+BLOCK_GROUPS: Final = (
+    2**23
+)  # groups times resamples held at a time, but for one resample of more groups
 HEAVY_DRAWS: Final = 200_000_000  # rows times resamples from which only a few are drawn
 CENTRED: Final = 10  # groups in a bin from which its own gap is taken off before signs are drawn
 HALF: Final = 0.5  # of a variance: centring is not undone beyond it
@@ -429,7 +431,7 @@ class GroupCells:
 
 def blocks(n_resamples: int, n_groups: int) -> list[tuple[int, int]]:
     """Return the ends of the blocks in which resamples are held."""
-    block = max(1, min(BLOCK, HELD // n_groups))
+    block = max(1, min(BLOCK, BLOCK_GROUPS // n_groups))
     return [(low, min(low + block, n_resamples)) for low in range(0, n_resamples, block)]
 
 

@@ -217,7 +217,7 @@ def _slope_off(test: NullTest) -> bool:
 def _alternate(ends: tuple[MixedEnd, ...]) -> bool:
     """Whether decided bins change sides more than once from the lowest claim to the highest."""
     sides = [over for _, over in sorted((low, end.over) for end in ends for low, _ in end.spans)]
-    return sum(one != other for one, other in pairwise(sides)) > 1
+    return sum(side != following for side, following in pairwise(sides)) > 1
 
 
 def _evidence(test: NullTest, *, slope_off: bool) -> tuple[Evidence, ...]:
@@ -477,8 +477,8 @@ def _within_chance(
     few = max(test.power, test.power_odds or 0.0, test.power_spread or 0.0) < LOW_POWER
     first = "Could be chance" if few else "No error beyond chance"
     known = "; ".join(filter(None, shown))
-    told = ": ".join(filter(None, ("too few rows to tell" * few, known)))
-    text = f"{first}{_for(event)}: {'; '.join(filter(None, (summary, told)))}.{alone}"
+    caveat = ": ".join(filter(None, ("too few rows to tell" * few, known)))
+    text = f"{first}{_for(event)}: {'; '.join(filter(None, (summary, caveat)))}.{alone}"
     return VerdictCode.COULD_BE_CHANCE, text
 
 

@@ -339,7 +339,7 @@ def auroc_difference(
     first, second = ([run[side][counted[side]] for side in (0, 1)] for run in of_runs)
     designs = [SamplingDesign(groups[k], weights[k]).take(counted[k]) for k in (0, 1)]
     # The difference of placements row by row keeps what the two runs have in common.
-    gap = [one - two for one, two in zip(first, second, strict=True)]
+    gap = [own - other for own, other in zip(first, second, strict=True)]
     value = float(np.average(gap[1], weights=designs[1].weights))
     if min(side.size for side in gap) < 2:
         return value, None, None
@@ -399,6 +399,6 @@ def _variance(
     return sum(map(sum_variance, centred, numbered))
 
 
-def _joined(one: float, other: float, correlation: float) -> float:
+def _joined(margin: float, other: float, correlation: float) -> float:
     """Return the margin of a difference from those of its parts."""
-    return float(max(0.0, one**2 + other**2 - 2.0 * correlation * one * other) ** 0.5)
+    return float(max(0.0, margin**2 + other**2 - 2.0 * correlation * margin * other) ** 0.5)

@@ -126,7 +126,7 @@ def recalibration(
     large, lines = _in_the_large(claims, level), _joint(claims, level)
     slope, line = (lines, lines) if isinstance(lines, str) else lines
     wald = WALD if ranked.groups is None else BY_GROUP
-    one_line = WIDER if ranked.groups is None else wald  # whose slope may not be 1
+    offset_interval = WIDER if ranked.groups is None else wald  # whose slope may not be 1
 
     def score(metric: str, estimate: Estimated, **settings: Setting) -> Score:
         both = {**settings, "events": events, "clipped": claims.clipped}
@@ -141,7 +141,7 @@ def recalibration(
 
     return Recalibration(
         in_the_large=score(
-            "citl", large, fit="offset logit(p), slope held at 1", interval=one_line
+            "citl", large, fit="offset logit(p), slope held at 1", interval=offset_interval
         ),
         slope=score("slope", slope, fit=JOINT, interval=wald),
         intercept=score("intercept", line, fit=JOINT, interval=wald),
@@ -331,7 +331,7 @@ class _DistinctClaims:
         return np.asarray(scores.T @ scores * len(scores) / max(len(scores) - 1, 1))
 
 
-def _one_sided(claims: _DistinctClaims) -> str:
+def _one_outcome(claims: _DistinctClaims) -> str:
     n, events = claims.rows.sum(), claims.events.sum()
     if 0 < events < n:
         return ""
@@ -344,7 +344,7 @@ def _in_the_large(claims: _DistinctClaims, level: float) -> Estimated:
     The expected number of events rises with the intercept, so Newton's steps are kept inside a
     bracket that shrinks around the root.
     """
-    reason = _one_sided(claims)
+    reason = _one_outcome(claims)
     if reason:
         return reason
     rows, logit, events = claims.rows, claims.logit, claims.events.sum()
@@ -400,7 +400,7 @@ def _joint(
 
     `whole` is False for some of the claims, where the values are asked for alone.
     """
-    reason = _one_sided(claims) or _separated(claims)
+    reason = _one_outcome(claims) or _separated(claims)
     if reason:
         return reason
     rows = claims.rows

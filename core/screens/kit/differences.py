@@ -193,7 +193,7 @@ def _many(names: Sequence[str], leader: Leader, metric: str, called: str) -> tup
 
 def _listed(names: Sequence[str]) -> str:
     """Return up to three names in full, or the first two and how many more."""
-    quoted = [f"“{one}”" for one in names]
+    quoted = [f"“{name}”" for name in names]
     if len(quoted) > NAMED + 1:
         quoted = [*quoted[:NAMED], f"{number(len(quoted) - NAMED)} more"]
     return f"{', '.join(quoted[:-1])} and {quoted[-1]}"

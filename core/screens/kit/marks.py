@@ -41,12 +41,12 @@ def marks(ids: Sequence[str]) -> tuple[RunMark, ...]:
         for colour in _colours(ids[start : start + COLOURS])
     ]
     names = LETTERS if len(ids) <= len(LETTERS) else (*LETTERS, *PAIRS)
-    found: list[RunMark] = []
+    marks: list[RunMark] = []
     for i, colour in enumerate(colours):
-        worn = [mark.dash for mark in found if mark.colour == colour]
+        worn = [mark.dash for mark in marks if mark.colour == colour]
         start = (DASHES.index(worn[-1]) + 1 if worn else i) % len(DASHES)
-        found.append(RunMark(names[i], colour, _next_free(DASHES, start, worn)))
-    return tuple(found)
+        marks.append(RunMark(names[i], colour, _next_free(DASHES, start, worn)))
+    return tuple(marks)
 
 
 def _colours(ids: Sequence[str]) -> list[int]:

@@ -207,7 +207,7 @@ def hundred_span(low: float | None, high: float | None, value: float | None = No
     return span(low, high) if start == end and low != high else f"{start} to {end}"
 
 
-def counts_apart(*values: float, most: int = 10_000) -> tuple[int, list[str]]:
+def distinct_counts(*values: float, most: int = 10_000) -> tuple[int, list[str]]:
     """Return shares as counts of 100, or of 1,000 or 10,000 where fewer would hide a difference.
 
     Counts are never of more than were seen, `most`, but of 100 at least. They are whole numbers, or

@@ -53,7 +53,7 @@ from core.screens.kit.numbers import (
     about_count,
     chance,
     count,
-    counts_apart,
+    distinct_counts,
     in_hundred,
     percent,
     points,
@@ -350,11 +350,11 @@ def plain_sentence(target: TargetAudit) -> Sentence:
     says, right = shares(target.bins)
     n = int(target.bins.count.sum())
     if target.target is None:
-        of, (expected, wrong) = counts_apart(1.0 - says, 1.0 - right, most=n)
+        of, (expected, wrong) = distinct_counts(1.0 - says, 1.0 - right, most=n)
         are = "is" if singular(wrong) else "are"
         rest = f"Of {count(of)} answers it expects {expected} to be wrong; {wrong} {are}."
     else:
-        of, (expected, present) = counts_apart(says, right, most=n)
+        of, (expected, present) = distinct_counts(says, right, most=n)
         do = "does" if singular(present) else "do"
         pictures = f"{count(of)} {with_row_noun('pictures')}"
         rest = f"Of {pictures} it expects {expected} to show {name}; {present} {do}."
@@ -378,7 +378,7 @@ def plain_shares(target: TargetAudit) -> tuple[str, str, str]:
     says, right = shares(target.bins)
     n = int(target.bins.count.sum())
     answers = target.target is None
-    of, counts = counts_apart(*((1.0 - says, 1.0 - right) if answers else (says, right)), most=n)
+    of, counts = distinct_counts(*((1.0 - says, 1.0 - right) if answers else (says, right)), most=n)
     if of == 100:
         return "100", in_hundred(says), in_hundred(right)
     if answers:
@@ -495,27 +495,27 @@ def _end_parts(target: TargetAudit) -> tuple[Phrase, ...]:
     parts = []
     for end in target.verdict.ends:
         tone: Tone = "over" if end.over else "under"
-        where = (
+        places_of_bins = (
             f" in {('1 bin' if end.bins == 1 else f'{end.bins} bins')} from {places(end)}{THIN}%"
         )
         gap, least = abs(end.gap.gap), min(abs(end.gap.low), abs(end.gap.high))
         much = _much(target, over=end.over, name="")
         size = f"{much} by {points(gap)} points (at least {points(least)})"
-        parts += [Phrase(size, tone), Phrase(where), Phrase(", ")]
+        parts += [Phrase(size, tone), Phrase(places_of_bins), Phrase(", ")]
     return (*parts[:-1], Phrase(f"; {AT_ONCE}."))
 
 
 def _off_by(target: TargetAudit) -> str:
     """Return what is off beyond chance where the average is not, as the test found it."""
     verdict, score = target.verdict, calibration_error(target)[0]
-    for one in verdict.evidence:
-        off, chance_shows = points(one.value), f"(chance: up to {points(one.q95)})"
-        if one.statistic == Statistic.ECE and score is not None:
+    for evidence in verdict.evidence:
+        off, chance_shows = points(evidence.value), f"(chance: up to {points(evidence.q95)})"
+        if evidence.statistic == Statistic.ECE and score is not None:
             return f"; bin by bin it is off by {points(score.value)} points"
-        if one.statistic == Statistic.FINE:
+        if evidence.statistic == Statistic.FINE:
             bins = min(N_BINS_MAX, int(target.bins.count.sum()))
             return f"; over {bins} bins ECE is {off} points {chance_shows}"
-        if one.statistic == Statistic.CUMULATIVE:
+        if evidence.statistic == Statistic.CUMULATIVE:
             return f"; cumulative differences range over {off} points {chance_shows}"
     return "" if verdict.deviant is None else f"; {class_words(verdict.deviant)}"
 

@@ -31,7 +31,7 @@ from core.screens.kit.numbers import (
     UNDER_ONE,
     about_hundred,
     count,
-    counts_apart,
+    distinct_counts,
     holding,
     hundred_span,
     in_hundred,
@@ -425,7 +425,7 @@ def _icons(groups: tuple[Group, ...], target: TargetAudit) -> Icons | None:
     # the sentences count in thousands or more.
     of, (promised, seen) = 100, [in_hundred(share) for share in shares[:2]]
     if group.tone in {"over", "under"} and promised == seen:
-        of, (promised, seen) = counts_apart(*shares[:2], most=group.n)
+        of, (promised, seen) = distinct_counts(*shares[:2], most=group.n)
     elif group.n >= 1_000 and (
         (promised != seen and abs(shares[0] - shares[1]) < 0.005)
         or round(100 * shares[2]) == round(100 * shares[3])

@@ -14,7 +14,7 @@ from core.metrics.records import (
     VerdictSubject,
 )
 from core.screens.kit.marks import tone
-from core.screens.kit.numbers import counts_apart
+from core.screens.kit.numbers import distinct_counts
 from core.screens.kit.sentences import plain_sentence, verdict_sentence
 from core.screens.reliability.view import Subject, reliability_view
 
@@ -76,11 +76,11 @@ def test_plain_words_count_errors_and_more_answers_where_100_hide_them(make_targ
     assert plain_sentence(make_target(bins=bins)).text.endswith(
         "Of 100 answers it expects 7 to be wrong; 11 are."
     )
-    assert counts_apart(0.0203, 0.0204) == (10_000, ["203", "204"])
-    assert counts_apart(0.0203, 0.0204, most=2_000) == (2_000, ["41", "41"])
-    assert counts_apart(0.0005, 0.0035, most=40) == (100, ["fewer than 1", "fewer than 1"])
-    assert counts_apart(0.02, 0.02) == (100, ["2", "2"])
-    assert counts_apart(0.0, 0.3) == (100, ["0", "30"])
+    assert distinct_counts(0.0203, 0.0204) == (10_000, ["203", "204"])
+    assert distinct_counts(0.0203, 0.0204, most=2_000) == (2_000, ["41", "41"])
+    assert distinct_counts(0.0005, 0.0035, most=40) == (100, ["fewer than 1", "fewer than 1"])
+    assert distinct_counts(0.02, 0.02) == (100, ["2", "2"])
+    assert distinct_counts(0.0, 0.3) == (100, ["0", "30"])
 
 
 def test_what_would_have_shown_of_a_risk_is_said_in_risks(make_target):
