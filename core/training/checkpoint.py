@@ -50,6 +50,7 @@ def save(folder: Path, epoch: int, state: State) -> None:
     with storing(f"The checkpoint of epoch {epoch}"):
         folder.mkdir(parents=True, exist_ok=True)
         replace_bytes(path, buffer.getbuffer())
+    # Later ones than this are of a run that was damaged and begun again further back.
     kept = [file for file in _saved(folder) if file.name <= path.name][-KEPT:]
     for file in set(_saved(folder)) - set(kept):
         file.unlink(missing_ok=True)
@@ -114,6 +115,7 @@ class CheckpointWriter:
                 continue
         if not number:
             return
+        # Not released: what the thread of training would save from here on is no newer.
         with self._writing:
             with suppress(Exception):  # whatever it is, the process ends
                 self._write()
@@ -163,6 +165,8 @@ def newest(folder: Path) -> State | None:
     """
     for unfinished in folder.glob(f".*{PART}"):
         unfinished.unlink(missing_ok=True)
+    # From the newest back to one whose checksum holds: torch.load
+    # alone does not notice a changed weight.
     for path in reversed(_saved(folder)):
         state = _read(path)
         if state is not None:
@@ -205,6 +209,7 @@ def checksum(state: Mapping[str, object]) -> str:
 
     TypeError when it holds something other than mappings, lists, tuples, tensors, plain values.
     """
+    # Over names, types and shapes too: the same bytes as another shape are another state.
     total = blake2b(digest_size=16)
     for line in _lines("", state):
         total.update(line)

@@ -481,6 +481,7 @@ class TrainConfig:
         """Refuse settings outside their range, naming the value."""
         task = data_entry(self.data).task
         self._check_model()
+        # Completed by its defaults, so that the digest does not depend on what somebody typed.
         object.__setattr__(self, "loss", {"name": self.loss.get("name"), **checked(self.loss)})
         if self.pretrained and (self.model in MODELS or self.of_texts):
             what = f"{self.model} has no pretrained weights"
@@ -507,6 +508,8 @@ class TrainConfig:
 
     def _check_model(self) -> None:
         """Refuse a network that cannot read the data, and settings of texts for images."""
+        # In this order the message names what to change first:
+        # the network, then what only it needs.
         if self.of_texts:
             checked_text_model(self.model)
             if self.model == BERT and TEXT_DATA[self.data].trees:
@@ -540,6 +543,7 @@ class TrainConfig:
 
     def n_batches(self, n_rows: int) -> int:
         """Return how many batches so many rows make; a few last rows join the batch before."""
+        # As `loop.batched` cuts: batch norm needs two rows on each device.
         n_whole, rest = divmod(n_rows, self.batch_size)
         if self.last_batch == "drop" or (n_whole and rest < 2 * self.devices):
             return max(1, n_whole)
@@ -573,6 +577,8 @@ class TrainConfig:
     def digest(self) -> str:
         """Digest of all that decides the numbers; a name or a folder does not."""
         decides = {key: v for key, v in self.to_json().items() if key not in NOT_DECIDING}
+        # A setting that came later must not change the digest of trainings from before it, which
+        # are found by it: at its default it is left out.
         decides = _without(decides, LATER | {"text": codec.to_json(TextConfig())})
         for section, later in (
             ("optimizer", LATER_OPTIMIZER),
@@ -607,6 +613,8 @@ def from_json(data: object) -> TrainConfig:
     recipe = RECIPES[preset].settings if isinstance(preset, str) and preset in RECIPES else {}
     if not (isinstance(name, str) and name in TEXT_DATA):
         recipe = {key: value for key, value in recipe.items() if key != "text"}
+    # What is given beats the preset, section by section: an
+    # optimiser's rate alone keeps the preset's momentum.
     merged = {**recipe, **data}
     for key in ("optimizer", "schedule", "text"):
         if key in recipe and isinstance(data.get(key), dict):
@@ -627,6 +635,7 @@ def advice(config: TrainConfig) -> tuple[Notice, ...]:
     cross-entropy in the first epoch, and a rate that suits the one is too much for the other. The
     papers' recipe clips gradients. The numbers said are in docs/training.md.
     """
+    # A sum over the batch has gradients as many times those of a mean as the batch has rows.
     rate = config.optimizer.lr * (config.batch_size if config.reduction == "sum" else 1)
     weight = config.loss.get("lambda", 0.0)
     overshoots = (

@@ -68,6 +68,8 @@ def correspondence(validation: Outcomes, p_true: Float, top: Float) -> dict[str,
     ----------
     Ghosh et al. 2022, figures 1(b), 2 and 7 to 14.
     """
+    # Edges are those of the validation answers; training rows
+    # are sorted into them, as AdaFocal does.
     bins = validation_bins(validation, N_BINS)
     columns = {
         "lower": bins.edges[:-1],
@@ -81,6 +83,8 @@ def correspondence(validation: Outcomes, p_true: Float, top: Float) -> dict[str,
         count = np.bincount(place, minlength=N_BINS)
         total = np.bincount(place, weights=values, minlength=N_BINS)
         columns[name] = np.divide(total, count, out=np.full(N_BINS, np.nan), where=count > 0)
+    # And once into bins of equal mass of their own, in which no
+    # bin is empty however the two differ.
     own = np.array_split(np.sort(p_true), N_BINS)
     for name, of in (("train_own", np.mean), ("own_lower", np.min), ("own_upper", np.max)):
         columns[name] = np.array([of(rows) if rows.size else np.nan for rows in own])
@@ -96,6 +100,7 @@ def validation_history(history: History) -> tuple[BinHistory, dict[str, Float]] 
 
     Gamma is 0 in all of them; the others are (E, B). None where a history has no such bins.
     """
+    # Long form, a row a number, to one dict an epoch; epochs without bins are of older versions.
     epochs: dict[int, dict[str, float]] = {}
     rows = zip(history.epoch.tolist(), history.metric, history.value.tolist(), strict=True)
     for epoch, metric, value in rows:
@@ -151,6 +156,7 @@ def learned_logits(learned: Int, largest: Float, n_epochs: int) -> dict[str, flo
     if not finite.any():
         return {}
     learned, largest = learned[finite], largest[finite]
+    # The same edges for all groups, or their histograms could not be laid over each other.
     edges = np.histogram_bin_edges(largest, LOGIT_BINS)
     spans = np.array_split(np.arange(1, n_epochs + 1), min(n_epochs, LEARNED_GROUPS))
     parts: dict[str, float] = {}
@@ -169,6 +175,7 @@ def learned_logits(learned: Int, largest: Float, n_epochs: int) -> dict[str, flo
 def norm_histogram(norms: Float) -> dict[str, float]:
     """Return the share of (M,) norms in each of N_NORMS bins, even in their logarithm."""
     low, high = DECADES
+    # A row that is answered with certainty has a gradient of 0, which counts in the lowest bin.
     with np.errstate(divide="ignore"):
         place = np.floor(PER_DECADE * (np.log10(norms) - low))
     bins = np.clip(np.nan_to_num(place, neginf=0.0), 0, PER_DECADE * (high - low) - 1)

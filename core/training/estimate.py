@@ -108,6 +108,7 @@ def seconds(speed: Speed, config: TrainConfig) -> float | None:
     n_batches, n_evaluated = config.n_batches(n_train), 1
     for epoch in range(config.epochs):
         every = schedule.every(epoch)
+        # The last update of an epoch and its evaluation are one pass over the validation part.
         updates_last = every is None or (epoch + 1) * n_batches % every == 0
         n_evaluated += schedule.n_updates(epoch, n_batches) + (not updates_last)
     trained, evaluated = speed.trained * config.devices, speed.evaluated * config.devices
@@ -138,8 +139,11 @@ def measure(config: TrainConfig, limit_s: float = LIMIT_S) -> Speed:
         from core.training.loop import now
         from core.training.parts import assemble, connect
 
+        # All that does not change the time of an image at one value, so
+        # that one measurement serves many configs.
         small = basis(config)
         parts = assemble(small, _random(small), connect(small))
+        # In processor time, which waiting for other processes does not lengthen.
         start_s = time.process_time()  # since the interpreter began
         n = min(FIRST_BATCH, config.batch_size)
         try:
@@ -147,6 +151,7 @@ def measure(config: TrainConfig, limit_s: float = LIMIT_S) -> Speed:
             while (spent := _seconds(parts, n)) < SHORT_S and n < config.batch_size:
                 n = min(2 * n, config.batch_size)
                 _seconds(parts, n)
+            # The median of some steps: another job on the machine slows a few of them.
             steps = min(MOST_STEPS, max(1, int(TIMED_S / spent)))
             spent = float(np.median([_seconds(parts, n) for _ in range(steps)]))
             evaluated = _evaluated(parts, n)
@@ -154,6 +159,7 @@ def measure(config: TrainConfig, limit_s: float = LIMIT_S) -> Speed:
             rows = "texts" if config.of_texts else "images"
             what = f"A batch of {n} {rows} does not fit into the memory of the GPU"
             raise Refused("MEMORY", what, "use smaller batches, or a smaller network") from error
+        # A checkpoint is copied while training waits, and written while it goes on: two numbers.
         with tempfile.TemporaryDirectory() as folder:
             began = now(parts)
             state = checkpoint.on_host(parts.state())
@@ -225,8 +231,11 @@ def _random_texts(config: TrainConfig) -> "TextDataset":
     def part(n: int, length: int) -> TextSplit:
         lengths = np.full(n, length)
         if mean is not None:
+            # Quantiles of the exponential law in place of draws: the
+            # mean length is right with 8 texts, too.
             share = (np.arange(n) + 0.5) / n
             lengths = np.clip(np.ceil(-mean * np.log1p(-share)), 1, length).astype(np.int64)
+        # A tree of n leaves has n - 1 joins: its number of symbols is odd.
         if config.model == TREE_LSTM:
             lengths = lengths - 1 + lengths % 2
         ends = np.concatenate([[0], np.cumsum(lengths)])
@@ -275,6 +284,7 @@ def _evaluated(parts: "TrainingSetup", n: int) -> float:
     """Return how many rows a second are evaluated: n at once, and more while a pass is short."""
     while (spent := _pass_seconds(parts, n)) < SHORT_S and n < parts.at_once:
         n = min(2 * n, parts.at_once)
+    # The fastest of three passes, since nothing makes one faster than the machine is.
     return n / min(spent, *(_pass_seconds(parts, n) for _ in range(2)))
 
 

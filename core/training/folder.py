@@ -127,6 +127,7 @@ class JobFolder:
         Raises LibraryError DISK_FULL, or LIBRARY_WRITE.
         """
         with storing(f"Epoch {epoch.epoch + 1}"):
+            # Logits first, line after: a line promises that its logits are there.
             if logits is not None:
                 import numpy as np  # arrays are a training's; a supervisor has none
                 from safetensors.numpy import save
@@ -136,6 +137,8 @@ class JobFolder:
                 replace_bytes(self._logits(epoch.epoch), save({"logits": contiguous}))
             with self._events.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(epoch.to_json(), allow_nan=False) + "\n")
+                # On the disk, and not only handed to the kernel, before the
+                # checkpoint of this epoch is renamed.
                 file.flush()
                 os.fsync(file.fileno())
 
@@ -164,6 +167,7 @@ class JobFolder:
 
     def forget_after(self, n_epochs: int) -> None:
         """Drop what was recorded of epochs that will be trained again."""
+        # Lines and checkpoint must tell of the same epochs, or the history would have a hole.
         kept = self.events()[:n_epochs]
         if [line["epoch"] for line in kept] != list(range(n_epochs)):
             raise UsageError(
@@ -190,6 +194,8 @@ class JobFolder:
         for line in self.lines():
             try:
                 epochs.append(json.loads(line))
+            # A process that was killed while it wrote: what follows a
+            # broken line cannot be trusted either.
             except ValueError:
                 break
         return epochs
@@ -300,6 +306,7 @@ def job_main(
             folder.begin()
         return work(folder, arguments)
     except AuditError as error:
+        # Another process trains it: its result is not this one's to write.
         if error.code != RefusalCode.RUNNING and folder.result() is None:
             folder.fail(error)  # of several that work on it the first that failed
         return error.exit_code

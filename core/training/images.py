@@ -43,6 +43,7 @@ class Augmentation:
         padded = functional.pad(images, [self.pad] * 4)
         down = torch.arange(height, device=images.device) + self.shift[:, :1]
         across = torch.arange(width, device=images.device).expand(len(images), -1)
+        # Mirrored first and shifted after, within the padded image.
         across = torch.where(self.mirrored[:, None], width - 1 - across, across)
         across = across + self.shift[:, 1:]
         image = torch.arange(len(images), device=images.device)[:, None, None]
@@ -76,10 +77,12 @@ class RandomCrops:
     @classmethod
     def of(cls, n: int, *, size: tuple[int, int], generator: torch.Generator) -> "RandomCrops":
         """Draw for n images, as high as they are wide."""
+        # Area uniform, ratio uniform in its logarithm, so that 3:4 and 4:3 are as likely.
         areas = torch.empty(n, TRIES).uniform_(*AREA, generator=generator)
         ratios = torch.empty(n, TRIES).uniform_(*map(math.log, RATIO), generator=generator).exp()
         drawn = torch.stack([(areas * ratios).sqrt(), (areas / ratios).sqrt()], dim=2)
         fits = (drawn <= 1).all(dim=2)
+        # argmax of 0 and 1 is the first 1; where none fits it is 0, and the whole image is taken.
         first = fits.int().argmax(dim=1)
         sides = drawn[torch.arange(n), first].where(fits.any(dim=1)[:, None], torch.ones(2))
         centres = sides / 2 + (1 - sides) * torch.rand(n, 2, generator=generator)
@@ -97,6 +100,7 @@ class RandomCrops:
     def apply(self, images: Tensor) -> Tensor:
         """Return the (n, C, height, width) float32 parts of (n, C, H, W) images, bilinear."""
         across, down = self.sides.unbind(1)
+        # A negative width mirrors the part within the same grid.
         across = torch.where(self.mirrored, -across, across)
         middle = 2 * self.centres - 1  # from -1 to 1, as grids are numbered
         none = torch.zeros_like(across)
@@ -145,6 +149,7 @@ class Normalise:
                 for have, shown in zip(images.shape[-2:], self.middle, strict=True)
             )
             images = images[..., top : top + self.middle[0], left : left + self.middle[1]]
+        # (x / 255 - mean) / std, with both divisions in one.
         normalised = images / self._scale - self._shift
         if normalised.shape[-2:] != self.size:
             normalised = functional.interpolate(

@@ -70,6 +70,8 @@ def run(folder: JobFolder, *, seconds: float | None = None) -> Json | None:
         "images_per_second": outcome.images_per_second,
         "notices": [notice.to_json() for notice in _notices(folder, parts)],
     }
+    # The result before the tidying: whoever finds it may rely on
+    # the run, whatever is left to remove.
     folder.finish(result)
     folder.tidy()
     return result
@@ -86,6 +88,7 @@ def trained(
     fabric, began = connect(config), time.monotonic()
     if fabric.is_global_zero:
         on_progress(preparation_listener(folder, config.epochs))
+    # One process fetches, the others read what it has put on the disk.
     with fabric.rank_zero_first():  # downloads and decodes once
         data = load_data(config)
     parts = assemble(config, data, fabric)
@@ -107,6 +110,7 @@ def trained(
     outcome = train(parts, folder, seconds=seconds)
     if not outcome.finished:
         return None
+    # Evaluated with the weights of the best epoch, and the checkpoint on the disk is made to agree.
     if parts.kept:
         parts.take_kept()
         if fabric.is_global_zero:  # what is evaluated later has the weights that are kept
@@ -176,6 +180,7 @@ def check_room(folder: JobFolder, parts: TrainingSetup) -> None:
 
     Raises LibraryError DISK_FULL.
     """
+    # SGD keeps one moment of each weight, Adam two; `keep` the best epoch's weights besides.
     weights = sum(value.nbytes for value in parts.net.state_dict().values())
     moments = 1 if parts.config.optimizer.name == "sgd" else 2
     best = parts.config.keep != "last"
@@ -251,6 +256,7 @@ def recipe_of(data: SplitDataset | TextDataset) -> Json:
 def _notices(folder: JobFolder, parts: TrainingSetup) -> tuple[Notice, ...]:
     """Return what is said of the data and the settings, and of threads that changed on a CPU."""
     notices = (*parts.data.notices, *advice(parts.config), *parts.uncompiled)
+    # On a GPU the threads of the host sum nothing up.
     if parts.fabric.device.type != "cpu":
         return notices
     counts = threads.by_epoch(from_events(folder.lines())[0])

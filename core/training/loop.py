@@ -70,6 +70,8 @@ def row_gradient_norms(parts: TrainingSetup) -> Float:
     every = torch.linspace(0, len(parts.rows) - 1, min(ROWS, len(parts.rows)))
     rows = parts.rows[every.long()]
     stored = parts.data.train.inputs(torch.split(rows, parts.at_once), parts.fabric.device)
+    # What the last layer sees is caught on the way: backward through the whole
+    # network, once a row, would cost as much as an epoch.
     seen: list[Tensor] = []
     hook = parts.last_layer.register_forward_hook(lambda _layer, inputs, _out: seen.extend(inputs))
     was_training = parts.net.training
@@ -83,6 +85,7 @@ def row_gradient_norms(parts: TrainingSetup) -> Float:
     logits.requires_grad_()
     loss = parts.loss(logits, parts.targets["train"][rows.to(parts.fabric.device)])
     (by_logits,) = torch.autograd.grad(loss, logits)
+    # The gradient of a mean is that of each row over their number; a row's own is meant here.
     if parts.loss.reduction == "mean":
         by_logits = by_logits * len(rows)
     norms = by_logits.double().norm(dim=1) * torch.cat(seen).double().flatten(1).norm(dim=1)
@@ -104,6 +107,7 @@ def answers(
     logits: npt.NDArray[np.floating], targets: npt.NDArray[np.number], task: Task
 ) -> ModelAnswers:
     """Return what logits say; (N, K) with targets (N,), or (N, L) with targets (N, L) of 0/1."""
+    # Every label is an answer of its own, yes or no, so there are N L of them.
     if task is Task.MULTILABEL:
         logit = logits.astype(np.float64).ravel()
         present = targets.ravel() > 0
@@ -115,6 +119,8 @@ def answers(
             -(np.exp(yes) * yes + np.exp(no) * no),
         )
     blocks = []
+    # By blocks of rows: float64 probabilities of all classes at
+    # once would outgrow the logits twice.
     for rows in row_chunks(*logits.shape):
         log_p, truth = log_softmax(logits[rows]), targets[rows].astype(np.int64)
         at, best = np.arange(truth.size), logits[rows].argmax(axis=1)
@@ -196,11 +202,13 @@ class TrainingProgress:
         done = parts.epoch + batch / n_batches - self._first  # evaluations count in the time
         left = parts.config.epochs - self._first - done
         self._recent.append((now, done))
+        # At least one mark older than a minute stays, from which the pace is taken.
         while now - self._recent[1][0] >= RECENT_S:
             self._recent.popleft()
         then, before = self._recent[0]
         pace = (done - before) / (now - then)
         n_rows = len(parts.rows)
+        # Rows that the last, smaller batch would have had are not trained on.
         if parts.config.last_batch == "drop":
             n_rows = min(n_rows, n_batches * parts.config.batch_size)
         write_progress(
@@ -302,6 +310,8 @@ def train(
     if state is not None:
         parts.restore(state)
     leads = parts.fabric.is_global_zero
+    # Lines of epochs after the checkpoint are of a process that was killed: they are trained again,
+    # to the same numbers, and must not stand twice.
     if leads:
         folder.forget_after(parts.epoch)
         _say_threads(parts, folder)
@@ -317,6 +327,8 @@ def train(
             epoch.metrics[threads.METRIC] = torch.get_num_threads()
             parts.epoch += 1
             parts.note(epoch.metrics)
+            # The line before the checkpoint: a checkpoint without its line would leave a hole in
+            # the history, a line without its checkpoint is only trained again.
             if leads:
                 writer.wait()
                 keeps = 4 * logits.numel() * config.epochs <= VALIDATION_BYTES
@@ -326,6 +338,8 @@ def train(
                 scores = ", ".join(f"{name} {epoch.metrics[name]:.4f}" for name in named)
                 speed = f"{epoch.metrics['images_per_second']:.0f} {rows}/s"
                 LOG.info(f"epoch {parts.epoch} of {config.epochs}: {scores}, {speed}")
+            # Only between epochs: random numbers follow from seed and
+            # epoch, so a resume needs no state of them.
             late = seconds is not None and time.monotonic() - began >= seconds
             # ranks end together, as the first does
             late = parts.fabric.broadcast(late or is_asked_to_stop(folder.path))
@@ -355,6 +369,8 @@ def _epoch(
     """Train one epoch; return its sums, its updates, the validation logits and the seconds."""
     config, fabric, data = parts.config, parts.fabric, parts.data
     shared = seed_all(config.seed, parts.epoch + 1, fabric.global_rank)
+    # Each epoch's order and augmentation come from one generator that all ranks share; what
+    # networks draw themselves, as dropout, comes from each rank's own.
     order = parts.rows[torch.randperm(len(parts.rows), generator=shared)]
     draws = parts.augmentation(shared)
     parts.loss.epoch_start(parts.epoch, config.epochs)
@@ -375,8 +391,12 @@ def _epoch(
         parts.n_batches += 1
         if pace is not None:
             pace.stepped(sums.n_steps, len(batches))
+        # Logits of an update after the last step serve as those of the
+        # epoch; after any further step they are old.
         logits = None
         ends = sums.n_steps == len(batches)
+        # AdaFocal, algorithm 1: the validation part as the network
+        # is now. Its time is not training's.
         if parts.loss.needs_update(parts.n_batches, epoch_ends=ends):
             stopped = now(parts)
             logits = predict(parts, data.val)
@@ -425,12 +445,14 @@ def step(
         try_compiling(parts, inputs)
         for notice in parts.uncompiled if fabric.is_global_zero else ():
             LOG.warning(notice.sentence)
+    # Forward on this rank's share, loss on the whole batch (`joined`): MMCE compares pairs of rows.
     own = parts.model(inputs)
     logits = joined(fabric, own, len(rows))
     targets = parts.targets["train"][rows.to(fabric.device, non_blocking=True)]
     value = loss(logits, targets)
     parts.optimizer.zero_grad(set_to_none=True)
     fabric.backward(value)
+    # The norm is measured where nothing is clipped, too, and clipping at infinity changes nothing.
     bound = parts.config.clip_norm or math.inf
     norm: Any = fabric.clip_gradients(  # None by its types, never with a bound
         parts.model, parts.optimizer, max_norm=bound, error_if_nonfinite=False
@@ -438,6 +460,7 @@ def step(
     parts.optimizer.step()
     last = parts.last_layer.weight.grad
     assert isinstance(last, Tensor)
+    # Everything below stays on the device; reading a number back would make each step wait for it.
     with torch.no_grad():
         sums.log_odds.append(loss.true_log_odds(logits.float(), targets))
         sums.answers.append(loss.answers(logits, targets))
@@ -446,14 +469,18 @@ def step(
         sums.largest.append(logits.float().amax(dim=1))
         sums.n_rows += len(rows)
         sums.loss += (value if loss.reduction == "sum" else value * len(rows)).detach()
+        # The last layer's gradient has been scaled already: divided
+        # by the same factor, it is as it was.
         clipped = (bound / (norm + 1e-6)).clamp(max=1.0)  # as torch scales gradients
         norms = torch.stack([norm, last.norm() / clipped, torch.ones_like(norm)])
+        # float16 skips steps whose gradient overflowed; they count in no mean.
         sums.norms += torch.where(norm.isfinite(), norms, 0.0)
         sums.n_steps += 1
 
 
 def _record(parts: TrainingSetup, sums: Sums, updates: list[EpochUpdate], logits: Tensor) -> Epoch:
     """Return what is kept of an epoch."""
+    # Checked before anything is written, so that a diverged epoch leaves no checkpoint behind.
     scores = logits.cpu().numpy()
     if not np.isfinite(scores).all():
         raise Refused(
@@ -469,6 +496,7 @@ def _record(parts: TrainingSetup, sums: Sums, updates: list[EpochUpdate], logits
     confidence, correct = (
         torch.cat(part).cpu().numpy() for part in zip(*sums.answers, strict=True)
     )
+    # The scores of the audit's own code, so that a curve ends at the number that the report prints.
     val = answers(scores, parts.targets["val"].cpu().numpy(), parts.data.task)
     claimed = split_scores(log_p_true.ravel(), confidence, correct)
     measured = {
@@ -506,6 +534,8 @@ def _validation_loss(parts: TrainingSetup, logits: Tensor) -> float:
     """Return the mean validation loss; losses of pairs of rows see LOSS_ROWS at a time."""
     total = torch.zeros((), dtype=torch.float64, device=logits.device)
     targets = parts.targets["val"]
+    # In blocks of one size, whatever the batch size: a loss of
+    # pairs depends on how many rows it sees.
     for scores, truth in zip(
         torch.split(logits, LOSS_ROWS), torch.split(targets, LOSS_ROWS), strict=True
     ):
@@ -526,6 +556,8 @@ def _bins(epoch: int, updates: list[EpochUpdate], p_true: Float) -> list[dict[st
         bins, n_bins = of.update.bins, len(of.update.gamma)
         p = p_true[start : of.n_rows].ravel()
         start = of.n_rows
+        # [low, high) as the loss assigns training rows, unlike the
+        # (low, high] of the validation answers.
         place = np.searchsorted(bins.edges[1:-1], p, side="right")
         count = np.bincount(place, minlength=n_bins)
         total = np.bincount(place, weights=p, minlength=n_bins)

@@ -54,6 +54,7 @@ class Plateau:
         ----------
         `torch.optim.lr_scheduler.ReduceLROnPlateau` with its defaults.
         """
+        # A relative threshold, as PyTorch has it: a loss that creeps down by less counts as stale.
         if loss < self.lowest * (1.0 - LOWER_BY):
             self.lowest, self.stale = loss, 0
         else:
@@ -203,6 +204,8 @@ class TrainingSetup:
 
         Raises Refused CHANGED: it belongs to other settings or data, or to another program.
         """
+        # Other settings, data, split or program would continue
+        # with other mathematics under one name.
         now = self.state()
         for key, what in FIXED.items():
             if state.get(key) != now[key]:
@@ -236,11 +239,15 @@ def assemble(
     """
     seed_all(config.seed, 0, 0)  # epochs count from 1 here
     net, normalise = _network(config, data, fabric.device)
+    # Before the network is placed: the conversion makes new modules, which lie on the CPU.
     if config.sync_batch_norm and config.devices > 1:
         net = nn.SyncBatchNorm.convert_sync_batchnorm(net)  # type: ignore[no-untyped-call]
     net = net.to(fabric.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    # After the network is placed, so that its moments lie where the weights do.
     optimizer = _optimizer(config, net, fabric.device)
     rows = training_rows(config, len(data.train))
+    # Compiled before Fabric wraps it, so that DDP sees one module; `net` stays
+    # the plain one, whose names checkpoints have.
     compiled = compiles(config, fabric.device, len(rows))
     ready: nn.Module = net
     if compiled:  # by its first step
@@ -302,6 +309,8 @@ def try_compiling(parts: TrainingSetup, images: Tensor) -> None:
             attempt()
         except Exception as error:  # noqa: BLE001  compilers, their files and drivers raise anything
             reason = str(getattr(error, "inner_exception", error)).strip() or type(error).__name__
+        # All ranks must agree: one that trains without while others compile
+        # would sum in another order, or wait for ever.
         reasons = [reason] * fabric.world_size
         if fabric.world_size > 1:
             torch.distributed.all_gather_object(reasons, reason)
@@ -317,6 +326,7 @@ def try_compiling(parts: TrainingSetup, images: Tensor) -> None:
         which = f", on process {failed[0] + 1} of {len(reasons)}" if len(reasons) > 1 else ""
         parts.uncompiled = (Notice(NoticeCode.UNCOMPILED, f"{UNCOMPILED}: {why}{which}"),)
         torch.compiler.set_stance("force_eager")
+    # The trial leaves no trace: no gradients, and batch norm's running statistics as they were.
     parts.optimizer.zero_grad(set_to_none=True)
     with torch.no_grad():
         for buffer, before in zip(parts.net.buffers(), buffers, strict=True):
@@ -339,6 +349,7 @@ def _network(
         if data.vectors is not None:
             take_vectors(net, torch.from_numpy(data.vectors), fixed=config.text.fixed)
         return net, _as_they_are
+    # What is stored, what is shown of it and what the network takes can be three sizes.
     shown = data_entry(data.name).shown(data.size)
     size = input_size(config.model, shown)
     net = build_model(
@@ -353,6 +364,8 @@ def _network(
 
 def _bert(config: TrainConfig, folder: Path, data: TextDataset) -> nn.Module:
     """Return the BERT of a folder, where it has places and vectors for all that is read."""
+    # Checked here, where a setting can be named; torch would fail
+    # with an index far inside the network.
     sizes = read_sizes(read_object(folder / CONFIG))
     longest = max(config.text.length, config.text.test_length or 0)
     if longest > sizes.max_position_embeddings:
@@ -382,6 +395,8 @@ def training_rows(config: TrainConfig, n: int) -> Tensor:
         rows = "texts" if config.of_texts else "images"
         what = f"n_train is {config.n_train}, the training part has {n} {rows}"
         raise UsageError("SETTING", what, "ask for fewer, or leave it out for all")
+    # By the split's seed, not the training's: other seeds train on the
+    # same rows and differ by the training alone.
     generator = torch.Generator().manual_seed(config.split_seed)
     return torch.randperm(n, generator=generator)[: config.n_train]
 
@@ -397,6 +412,7 @@ def _optimizer(config: TrainConfig, net: nn.Module, device: torch.device) -> tor
         groups: list[dict[str, Any]] = [{"params": net.parameters()}]
         if config.of_texts and settings.vectors_lr is not None:
             vectors, *others = net.parameters()  # a text network begins with its words' vectors
+            # Adagrad with eps of 1e8 is plain gradient descent at lr / 1e8; the factor undoes that.
             times = settings.vectors_lr / settings.lr * PLAIN
             groups = [
                 {"params": others},
@@ -432,6 +448,7 @@ def connect(config: TrainConfig) -> Fabric:
     n_gpus = ranks.count_gpus()
     accelerator = config.device if config.device != "auto" else ("cuda" if n_gpus else "cpu")
     per_node = config.devices // ranks.n_nodes()
+    # Refused before a process is started: Fabric's own error comes from one of them, and late.
     if accelerator == "cuda" and n_gpus < per_node:
         raise UsageError(
             "DEVICE",
@@ -446,8 +463,11 @@ def connect(config: TrainConfig) -> Fabric:
         raise UsageError("SETTING", what, "turn it off, or train on GPUs")
     if threads.CHOSEN not in os.environ:
         torch.set_num_threads(threads.usual(per_node))
+    # Both are set: PyTorch allows TF32, with 10 bits of mantissa,
+    # in convolutions unless told otherwise.
     torch.backends.cudnn.allow_tf32 = config.precision != "32"
     torch.backends.cuda.matmul.allow_tf32 = config.precision == "tf32"
+    # warn_only: some kernels have no deterministic form, and the training is not refused for them.
     if config.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # before CUDA starts
         torch.use_deterministic_algorithms(mode=True, warn_only=True)
@@ -485,6 +505,7 @@ def seed_all(seed: int, epoch: int, rank: int) -> torch.Generator:
 
     An epoch depends on nothing drawn before it, so resuming needs no random state.
     """
+    # SeedSequence mixes, so that (seed 0, epoch 1) and (seed 1, epoch 0) share nothing.
     own = np.random.SeedSequence([seed, epoch, rank]).generate_state(3)
     random.seed(int(own[0]))
     np.random.seed(int(own[1]))  # noqa: NPY002, TID251  for networks that draw from the global one
@@ -500,6 +521,7 @@ def share(fabric: Fabric, rows: Tensor) -> Tensor:
     """
     if fabric.world_size == 1:
         return rows
+    # Collectives need as many rows on each rank; those that fill up are dropped by `joined`.
     per_rank = -(-len(rows) // fabric.world_size)
     filled = torch.cat([rows, rows[:1].expand(per_rank * fabric.world_size - len(rows))])
     return filled[per_rank * fabric.global_rank : per_rank * (fabric.global_rank + 1)]

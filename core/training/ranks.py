@@ -20,6 +20,7 @@ def count_gpus() -> int:
     given = int(os.environ.get(GPUS, "0"))
     if seen >= given:
         return seen
+    # PyTorch says why only when it is made to start CUDA.
     why = ""
     try:
         torch.cuda.init()  # type: ignore[no-untyped-call]

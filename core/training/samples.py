@@ -286,6 +286,7 @@ def build(
     ends = None if minutes is None else time.monotonic() + 60 * minutes
     outcomes = []
     for sample_id in [only] if only else NAMES:
+        # Samples are built in a fixed order, each with what the ones before have left of the time.
         seconds_left = None if ends is None else max(0.0, ends - time.monotonic())
         if seconds_left == 0.0:
             outcomes.append((sample_id, "not begun, time is up"))
@@ -321,9 +322,11 @@ def _build_trained(
         return "left out: name the folder of CIFAR-10 images with --images"
     config = config_of(sample_id, images)
     run = out / sample_id
+    # A sample made on a GPU is larger than a CPU can build, and is not replaced by a smaller one.
     existing = read_manifest(run).config if run.exists() else None
     if existing is not None and _work_in(existing) > _work_in(config.to_json()):
         return "kept, a larger one is there"
+    # The digest of the config names the job: other settings begin a new one, the same ones go on.
     path = work / f"{sample_id}-{config.digest}"
     folder = JobFolder(path) if path.exists() else JobFolder.make(path, config)
     folder.specify(config)  # the images may lie elsewhere now
@@ -333,6 +336,7 @@ def _build_trained(
     parts, _, splits = training
     sample, data = TRAINED[sample_id], parts.data
     known = data.vocabulary if isinstance(data, TextDataset) else ()
+    # float16 halves what comes with the program, where no printed digit changes.
     stored = {  # texts are opened by the names of their rows, images by their order
         name: lightest(part if known else replace(part, row_ids=()))
         for name, part in splits.items()
@@ -341,6 +345,7 @@ def _build_trained(
         stored |= outside_splits(parts)
     history, bins = from_events(folder.lines())
     validation = folder.validation() if sample.replayable else None
+    # The old run stays until the training has ended.
     with writing():
         shutil.rmtree(out / sample_id, ignore_errors=True)
     tables = Tables(history, bins, validation, known)
@@ -446,6 +451,7 @@ def outside_splits(parts: TrainingSetup) -> dict[str, Predictions]:
     """
     splits, data = {}, parts.data
     assert isinstance(data, SplitDataset)
+    # Corruptions keep their labels: accuracy falls with severity, and confidence should.
     for corruption in CORRUPTIONS:
         for severity in SEVERITIES:
             outside_set = OutsideSet("corrupted", corruption=corruption, severity=severity)
@@ -454,6 +460,7 @@ def outside_splits(parts: TrainingSetup) -> dict[str, Predictions]:
     films = np.empty((ROWS, SIDE, SIDE), np.uint8)
     for row in range(ROWS):
         films[row] = draw(SEED, row).pixels
+    # Rows of none of the classes have no label, and only how sure the network is of them is kept.
     for name, pixels in ((DIGITS_SET, _digit_images()), (FILMS_SET, films)):
         # Grey images in the size and the channels of the training's data.
         colours = np.repeat(pixels[:, None], 3, axis=1)
@@ -499,8 +506,10 @@ def _build_first(sample_id: str, out: Path) -> None:
     """
     digits = _load()
     sample = SAMPLES[sample_id]
+    # One shuffled order, cut three times: no image is in two parts.
     test, val = digits.take(slice(N_TEST)), digits.take(slice(N_TEST, N_TEST + N_VAL))
     rest = digits.take(slice(N_TEST + N_VAL, None))
+    # The generator serves voters of val and then of test; the order is part of what the sample is.
     model, rng = _train(sample, rest), np.random.default_rng(FIRST_SEED)
     splits = {}
     for name, split in (("val", val), ("test", test)):
@@ -564,6 +573,8 @@ def simulated_votes(
     """
     votes = np.zeros((images.digit.size, len(_NAMES)))
     for _ in range(n_voters):
+        # Nearest class mean, of other training images for each voter:
+        # they disagree where a digit is hard.
         rows = rng.permutation(known.digit.size)[:VOTER_IMAGES]
         own = known.digit[rows]
         means = np.stack([known.pixels[rows[own == k]].mean(axis=0) for k in range(len(_NAMES))])

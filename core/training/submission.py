@@ -63,6 +63,7 @@ def sweep(text: str, loss: str) -> dict[str, tuple[float, ...]]:
         **{f"loss.{name}": field for name, field in LOSSES[loss].parameters.items()},
         **{f"optimizer.{name}": field for name, field in fields_of(OptimizerConfig).items()},
     }
+    # Only what is a number has a lowest value.
     known = {name: field for name, field in known.items() if field.low is not None}
     values: dict[str, tuple[float, ...]] = {}
     for part in filter(str.strip, text.split(";")):
@@ -90,6 +91,7 @@ def swept(base: TrainConfig, values: Mapping[str, Sequence[float]]) -> tuple[Tra
     """
     of_loss = [key.partition(".")[2] for key in values if key.startswith("loss.")]
     plain = {key: value for key, value in base.loss.items() if key not in of_loss}
+    # A name that somebody gave stays in front; an automatic one would repeat the loss's settings.
     automatic = base.name == replace(base, name="").name
     begins = replace(base, loss=plain, name="").name if automatic else base.name
     configs = []
@@ -131,6 +133,7 @@ def trainings(
         SETTING: too many, what the optimiser does not read, or a loss that does not fit the data.
     """
     of_vectors = base.of_texts and base.optimizer.name == "adagrad"
+    # A sweep over what is not read would train the same thing several times.
     reads = {"momentum": base.optimizer.name == "sgd", "vectors_lr": of_vectors}
     for key in values or {}:
         setting = key.removeprefix("optimizer.")
@@ -142,6 +145,7 @@ def trainings(
             raise UsageError("SETTING", text, "leave it out")
     losses = [base.loss, *({"name": other} for other in dict.fromkeys(others))]
     of_all = {key: v for key, v in (values or {}).items() if key.startswith("optimizer.")}
+    # Counted before anything is built: three settings of ten values are a thousand trainings.
     n_first, n_other = (math.prod(map(len, v.values())) for v in (values or {}, of_all))
     n = (n_first + n_other * (len(losses) - 1)) * len(seeds_)
     if n > MOST:
@@ -185,6 +189,7 @@ def printed_settings(row: PublishedNumber) -> dict[str, Any] | None:
     losses = losses_of(row.method, row.dataset, row.model)
     preset, network = RECIPE_OF.get(row.dataset), networks.get(row.model)
     own = OWN.get((row.paper, row.dataset), {})
+    # Another recipe, of which what other networks do otherwise is no part.
     if network == BERT:
         preset, own = "newsgroups_bert", {}
     if preset is None or network is None or not losses:
@@ -237,6 +242,7 @@ def reproductions(
     model = settings.get("model")
     configs: dict[str, TrainConfig] = {}
     left_out: dict[PublishedNumber, str] = {}
+    # A training stands in several rows, one a metric: paper, data, network and method name it.
     for row in {(row.paper, row.dataset, row.model, row.method): row for row in rows}.values():
         printed = printed_settings(row)
         names = (printed or {}).get("text", {})
@@ -254,6 +260,7 @@ def reproductions(
             if begins:
                 printed["text"] = begins
             base = from_json({**printed, "data_root": roots.get(row.dataset), **settings})
+            # Two papers that print the same training share its digest, and it is trained once.
             for config in trainings(base, "", (), seeds_):
                 configs.setdefault(config.digest, config)
     if len(configs) > MOST:
@@ -275,6 +282,7 @@ def check_folder(root: str | None) -> None:
     """
     if root is None:
         return
+    # Resolved on both sides: a link or `..` inside an allowed folder must not lead out of it.
     allowed = [
         Path(folder).resolve() for folder in os.environ.get(IMPORT, "").split(os.pathsep) if folder
     ]
