@@ -104,6 +104,8 @@ def shipped() -> LayoutIndex:
 
 def lookup(shapes: Shapes, index: LayoutIndex) -> Iterator[ExactMatch]:
     """Yield the networks whose tensors have these names and shapes."""
+    # A sum of hashes does not depend on order, and opening one axis is a difference: so each file
+    # is hashed once and compared with every layout.
     total = sum(_line(name, shape) for name, shape in shapes.items())
     for layout in index.layouts:
         outputs, channels = _value(shapes, layout.outputs), _value(shapes, layout.channels)
@@ -212,11 +214,14 @@ def guess(file: WeightsFile, group: WeightGroup) -> tuple[NetworkCandidate, ...]
             own = index.outdated.get(plain, plain).partition(".")[0]
             hints.setdefault(own, f"the file names {value[:SHOWN]} ({key[:SHOWN]})")
     stem = re.sub(r"[^a-z0-9]+", "_", PurePath(file.name).name.lower())
+    # Between underscores only: resnet5 is not in resnet50.
     borne = {own for own in map(_own, index.names()) if f"_{own}_" in f"_{stem}_"}
     for own in sorted(borne, key=lambda own: (-len(own), own)):
         hints.setdefault(own, f"its file name contains {own}")
     # What fits under the most literal reading of the names under which anything does.
     shapes = {tensor.name: tensor.shape for tensor in group.tensors}
+    # Lazy, from the literal names to the most rewritten: the first
+    # reading under which anything fits ends it.
     readings = (
         list(lookup({new: shapes[old] for old, new in renaming.names.items()}, index))
         for renaming in renamings(shapes)
@@ -281,7 +286,9 @@ def _of_hints(
         if key.rpartition(".")[2] in COUNTING and type(value) is int and value > 0
     )
     matrices = [tensor.shape for tensor in group.tensors if len(tensor.shape) == 2]
+    # The last matrix of most networks is the classifier.
     outputs = next(counts, [1, *(shape[0] for shape in matrices if shape[0])][-1])
+    # And the first convolution sees the image's channels.
     stems = [tensor.shape[1] for tensor in group.tensors if len(tensor.shape) == 4]
     channels = stems[0] if stems and 0 < stems[0] <= COLOURS else COLOURS
     names = [name for name in index.names() - PUBLIC.keys() if _own(name) in hints]
@@ -304,6 +311,8 @@ def _rank(
     """Order networks that fit alike: named first, then by the library that saves so, then short."""
     own = _own(network)
     order = list(hints).index(own) if own in hints else len(hints)
+    # timm's trainer saves `version` and `arch`: with them its
+    # form comes first, without them the other.
     of_timm = network.startswith("timm:")
     return order, of_timm != (file_hints.keys() >= TIMM), len(own), network
 

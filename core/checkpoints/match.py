@@ -71,6 +71,8 @@ def nearest(tensors: Sequence[TensorInfo], models: Iterable[str], n_outputs: int
         own = Counter(tuple(tensor.shape) for tensor in net.state_dict().values())
         return ((own - shapes) + (shapes - own)).total()
 
+    # Cheap first: shapes alone, as sets with counts, order all
+    # networks; names are compared for the nearest few.
     best: Match | None = None
     for model in nsmallest(MATCHED, models, key=off):
         size = input_size(model, SIZE)
@@ -91,6 +93,7 @@ def fitted(
     layer = last_layer(net)
     last = next(name for name, module in net.named_modules() if module is layer)
     best: tuple[Match, dict[str, Tensor]] | None = None
+    # From the literal names on; the first reading under which all tensors fit is taken.
     for renaming in renamings({name: tuple(tensor.shape) for name, tensor in tensors.items()}):
         renamed = {new: tensors[old] for old, new in renaming.names.items()}
         readings = [(renaming.steps, renamed)]
@@ -120,6 +123,8 @@ def _from_older_layout(file_tensors: dict[str, Tensor], net: nn.Module) -> dict[
         return None
     n_arguments = len(inspect.signature(rule).parameters)
     try:
+        # Run twice, in two orders: a rule that counts tensors gives
+        # different answers, and is not trusted.
         converted, other = (
             rule(*(tensors, net)[:n_arguments])
             for tensors in (dict(file_tensors), dict(reversed(file_tensors.items())))
@@ -128,6 +133,7 @@ def _from_older_layout(file_tensors: dict[str, Tensor], net: nn.Module) -> dict[
         return None
     if not isinstance(converted, dict):
         return None
+    # As many numbers before and after, or the rule resamples positions or drops a head.
     if _count(converted) != _count(file_tensors):  # resampled, or dropped
         return None
     # The same tensors, or made alike; without numbers only shapes can tell
@@ -151,6 +157,8 @@ def _compared(
     steps_and_left: tuple[str, tuple[str, ...]],
     last: str,
 ) -> Match:
+    # What is missing or left over is refused as a whole: a network with some random weights would
+    # still answer, and nobody would see why it is bad.
     missing = tuple(n for n in net_tensors if n not in file_tensors and not n.endswith(COUNTED))
     unexpected = tuple(n for n in file_tensors if n not in net_tensors)
     both = [n for n in net_tensors if n in file_tensors]
@@ -204,6 +212,7 @@ def load(
     match, tensors = fitted(load_file(path), net, model, n_outputs)
     if not match.ok:
         raise match.refusal()
+    # Old files have no counters of batch norm; all else is strict.
     counters = {name: tensor for name, tensor in net.state_dict().items() if name.endswith(COUNTED)}
     net.load_state_dict({**counters, **tensors}, strict=True)
     return net.eval()

@@ -25,6 +25,8 @@ def described(network: str) -> tuple[tuple[Axis, ...], tuple[Axis, ...], str]:
 
     Raises UsageError SETTING: a network that `build` does not make.
     """
+    # Two outlines with impossible numbers of outputs and channels: the axes
+    # that show them are the ones that may vary.
     usual = _shapes(network, 3)
     outputs = _axes(usual, STRANGE)
     try:

@@ -95,6 +95,7 @@ def pictures(question: Json) -> Answer:
     if not 0 < len(rows) <= MOST_PICTURES:
         raise Refused("EMPTY", f"{len(rows)} pictures were requested", f"1 to {MOST_PICTURES}")
     stored, name, limit = question["config"], question["split"], None
+    # Of a training's config, or of an evaluation's.
     if "loss" in stored:
         data = load_images(training_config(stored), download=False, sparing=True)
         split: DatasetSplit = getattr(data, name)
@@ -107,9 +108,13 @@ def pictures(question: Json) -> Answer:
             if outside is None
             else open_outside(outside, data, download=False).split
         )
+    # The same even distances as when it was evaluated: a row of
+    # the run is then the image that it was.
     places = spread(len(split), limit)
     chosen = [int(places[row]) for row in rows if 0 <= row < len(places)]
     ids = question["row_ids"]
+    # Without ids the labels of the rows must agree: another folder
+    # would give pictures of other answers.
     if ids is None:
         labels = split.targets[chosen].numpy().astype(np.int64).tolist()
         same = len(places) == question["n"] and labels == question["labels"]

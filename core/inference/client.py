@@ -109,6 +109,7 @@ class Client:
         LostWorker
             The process died, or answered something else.
         """
+        # In steps, so that a call that is cancelled does not wait for its turn first.
         while not self._lock.acquire(timeout=LOOK_S):
             if cancel is not None and cancel.is_set():
                 raise _cancelled()
@@ -127,6 +128,8 @@ class Client:
             if answer is None:
                 raise _lost("code 0")
             reply, arrays = answer
+            # An answer to another question: the pipe is out of step, and
+            # the process cannot be trusted any more.
             if reply.get("id") != number:
                 self._end()
                 raise _lost("it answered something else")
@@ -151,6 +154,8 @@ class Client:
         """
         if self._process is None or self._process.poll() is not None:
             self._end()
+            # Half of the cores, no GPU: pages are served from the
+            # same machine, and jobs have the GPUs.
             threads = str(max(1, (os.cpu_count() or 1) // 2))
             self._process = subprocess.Popen(
                 [sys.executable, "-m", self._module, str(os.getpid())],
@@ -178,6 +183,8 @@ class Client:
                 return answer
             with suppress(subprocess.TimeoutExpired):
                 process.wait(LOOK_S)  # its output ends a moment before it does
+            # No answer and an end: code 0 is a process that nobody
+            # needed for a while, all else a crash.
             code = process.poll()
             self._end()
             if code == 0:
@@ -213,6 +220,8 @@ class Client:
         other = _resident(process.pid)
         if own + other <= self._memory:
             return False
+        # Idle, if nobody holds its lock: it costs a few seconds to
+        # start again, a call costs its answer.
         if sibling._lock.acquire(blocking=False):
             try:
                 sibling._end()

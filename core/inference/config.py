@@ -255,6 +255,7 @@ class EvaluationConfig:
         names = [outside_set.name for outside_set in self.sets]
         twice = sorted({name for name in names if names.count(name) > 1})
         moments = len(self.preprocessing.mean)
+        # What no single setting can be blamed for: each names the two that do not go together.
         checks = (
             (
                 self.model == ONNX or (self.layout, self.outputs) == ("nchw", "logits"),
@@ -329,6 +330,7 @@ def first_size(
     native = native_size(data)
     if model == ONNX:
         return own or ((stated, stated) if stated else native)
+    # A network with positions counted for one size cannot be shown another.
     if trained_here or not shipped().takes_any(model):
         return native if model in OURS else own
     if stated is not None:

@@ -58,6 +58,7 @@ class BatchPreprocessor:
     def __call__(self, images: Tensor) -> list[Tensor]:
         """Return for each crop (n, channels, height, width) float32, channels last in memory."""
         inputs = images.float() / 255.0
+        # Colours to luma first, then as many copies as the network has channels: grey either way.
         if inputs.shape[1] != self.channels:
             if inputs.shape[1] == 3:
                 weights = inputs.new_tensor(LUMA).view(1, 3, 1, 1)
@@ -65,6 +66,7 @@ class BatchPreprocessor:
             inputs = inputs[:, :1].expand(-1, self.channels, -1, -1)
         # To the size that crops are cut from, in 0..1.
         scaled = self.preprocessing.scaled
+        # The largest part of the network's proportions, so that a resize does not distort.
         if self.preprocessing.cover:
             inputs = _centre(inputs, _proportioned(inputs.shape[-2:], scaled))
         if tuple(inputs.shape[-2:]) != scaled:
@@ -72,8 +74,12 @@ class BatchPreprocessor:
             inputs = functional.interpolate(
                 inputs, scaled, mode=mode, align_corners=False, antialias=True
             ).clamp(0.0, 1.0)  # bicubic overshoots
+        # Normalised last: what bicubic overshoots is cut at black and
+        # white, which only plain pixels have.
         inputs = (inputs - self._mean) / self._std
         height, width = self.preprocessing.size
+        # Ten-crop: four corners and the middle, each also mirrored;
+        # the middle stays fifth (`films._middle`).
         crops = [_centre(inputs, (height, width))]
         if self.preprocessing.crops > 1:
             corners = [
@@ -186,6 +192,7 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
     rows = torch.arange(len(split)) if rows is None else rows
     batches = torch.split(rows, batch_size)
     outputs: list[npt.NDArray[np.float32]] = []
+    # float32 throughout, no TF32: the audit reads confidences off these numbers.
     with _in_memory(batch_size), exact():
         for batch, images in zip(batches, split.images(batches, device), strict=True):
             with watch:
@@ -197,6 +204,7 @@ def scores(  # noqa: PLR0913  each is a separate part of an evaluation
             if out.ndim != 2 or len(out) != len(batch):
                 what = f"The model gives an array of shape {out.shape} for {len(batch)} images"
                 raise Refused("MODEL_OUTPUT", what, CLASSIFIER)
+            # The first bad number names its image; leaving such images out would bias every score.
             bad = np.argwhere(~np.isfinite(out))
             if bad.size:
                 row, column = bad[0]
@@ -234,6 +242,8 @@ def prepared_scores(
     total: Tensor | None = None
     for crop in crops:
         out = _outputs(model, crop)
+        # The released CheXNet code averages sigmoids over ten crops, not logits; in
+        # float64, since a mean of rounded ones would tie.
         if preprocessing.gives_probabilities:
             out = out.double().sigmoid() if many else out.double().softmax(1)
         total = out if total is None else total + out
@@ -325,6 +335,8 @@ def settings_of(
         cropped = data_entry(data).cropped
         return Preprocessing(shown, crop=MIDDLE if cropped else 1.0, cover=cropped)
     own = input_size(model, CIFAR)  # refuses unknown names
+    # Shown far smaller images than the library's own, so trained from scratch on the data: its
+    # ImageNet moments and crop mean nothing here.
     if size is not None and max(size) <= SMALL < min(own):
         return Preprocessing(size)
     library, _, name = model.partition(":")

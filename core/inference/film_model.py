@@ -97,6 +97,7 @@ def shown_to(
     """
     if spec is None and model in PUBLIC and PUBLIC[model].mean:
         return shown_by_code(PUBLIC[model], size or (224, 224), channels)
+    # CheXNet without a config: 224 of 256, ImageNet's moments, whatever the film's size.
     if spec is None:
         settings = Preprocessing(size or (224, 224), crop=SCALED, cover=True)
         return with_moments(settings, "imagenet", channels)

@@ -51,6 +51,8 @@ def build(out: Path) -> list[tuple[str, str]]:
             model = codec.to_json(film_model(read_manifest(out / model_id), out))
             films = [example(place) for place in range(len(EXAMPLES))]
             plain = {"model": model, "findings": None, "method": DEFAULT, "layer": None}
+            # Answered as the warm process would, so that a page
+            # cannot tell the stored from the computed.
             answers = [film_saliency({**plain, "film": film}) for film in films]
             values = answers[0][0]  # the same of every film: all have one size
             about = {**values, "films": films}
@@ -74,8 +76,10 @@ def _build_hospital(out: Path) -> None:
     home = [read_predictions(out / MODEL, source, name) for name in HOME]
     scores = np.concatenate([split.scores for split in home])
     truth = np.concatenate([split.labels for split in home])
+    # Fitted where the model comes from: calibrated at home, it is off elsewhere by the shift alone.
     calibrator = make(RECALIBRATION, Task.MULTILABEL).fit(scores, truth)
     splits, start = {}, 0
+    # Films of a seed are numbered on, so that no film stands in both splits.
     for name, n in SIZES.items():
         splits[name] = _scored(out, range(start, start + n), calibrator)
         start += n

@@ -41,6 +41,8 @@ def film_saliency(question: Json) -> Answer:
     findings = range(about.n_outputs) if question["findings"] is None else question["findings"]
     if not METHODS[question["method"]].at_once and len(findings) != 1:
         raise Refused("EMPTY", f"{question['method']} takes one finding", "name one finding")
+    # The map is of the middle crop, which is what lies under it on
+    # the film; the scores are of all crops.
     pairs = [(0, finding) for finding in findings]
     result = gradcam.film_saliency(
         model, _middle(crops), pairs, method=question["method"], layer=layer
@@ -74,6 +76,8 @@ def saliency_maps(question: Json) -> Answer:
         frames += [frame(about.preprocessing, (film.shape[2], film.shape[3])) for film in pixels]
         crops = [torch.cat(crop) for crop in zip(*map(prepare, pixels), strict=True)]
         layer = question["layer"] or gradcam.layers(model, crops[0][:1])[-1]
+        # Pairs in any order; each batch answers those of its own
+        # films and puts them where they belong.
         places = [place for place, (film, _) in enumerate(pairs) if 0 <= film - start < BATCH]
         batch_pairs = [(pairs[place][0] - start, pairs[place][1]) for place in places]
         result = gradcam.film_saliency(
@@ -103,6 +107,7 @@ def sanity(question: Json) -> Answer:
         gradcam.film_saliency(model, film, pairs, method=question["method"], layer=layer).maps[0]
     )
     similarity: list[list[float]] = []
+    # Adebayo et al. 2018: weights are randomised from the last layer down, one part more each time.
     for seed in question["seeds"]:
         drawn = [maps[0]]
         for name, changed in cascade(model, seed):

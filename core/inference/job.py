@@ -106,6 +106,7 @@ def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) 
     pace.n_splits = len(splits_of(config, data)) + len(config.sets)
     evaluation = Evaluation(config, data, open_model(config, folder.path / WEIGHTS, device), device)
     splits = Spool(folder.path / SPLITS_FOLDER)
+    # Each split is on the disk as soon as it is done: memory holds one, not all.
     for name, predictions in evaluation.all(pace, watch):
         splits.put(name, predictions)
         if name in config.splits and not config.keep_implausible:
@@ -136,6 +137,7 @@ def run(folder: JobFolder, watch: AbstractContextManager[object] = NOT_WATCHED) 
         "notices": [notice.to_json() for notice in manifest.notices],
     }
     folder.finish(result)
+    # Only after the result: until then a crash loses nothing.
     for name in (SPLITS_FOLDER, PICTURES):
         shutil.rmtree(folder.path / name, ignore_errors=True)
     return result
@@ -152,6 +154,8 @@ def refuse_implausible(split: str, predictions: Predictions) -> None:
     rows, n_classes = predictions.rows, predictions.n_classes
     hits, n = np.array(rows.correct.sum()), np.array(predictions.n)
     low, high = (float(end) for end in wilson(hits, n, defaults.LEVEL))
+    # Guessing and confident: nearly always a wrong size, wrong moments or
+    # another order of classes, and seldom an honest model.
     chance, sure = 1 / n_classes, float(rows.confidence.mean())
     if low > chance or high > chance + FAR or sure < high + SURE:
         return
@@ -244,6 +248,8 @@ def open_model(
     if isinstance(config, EvaluationConfig) and config.temperature != 1:
         layer = last_layer(model)
         with torch.no_grad():
+            # Weights and bias both: the logits are then divided,
+            # exactly, and no further step is needed.
             for tensor in (layer.weight, layer.bias):
                 if tensor is not None:
                     tensor /= config.temperature
@@ -289,6 +295,7 @@ class EvaluationProgress:
             return
         self._written, spent = now, now - self._began
         split = max(0, self.split_index)
+        # Splits differ in size, which is not known before each is opened: as if each were as long.
         share = (split + self._now / max(1, self.n)) / self.n_splits
         progress = Progress(
             epoch=split,
@@ -397,6 +404,8 @@ class Evaluation:
     def _check_overlap(self, label: str, split: DatasetSplit) -> None:
         """Refuse a set that is the data itself, and say where some of it is."""
         rows = spread(len(split), self.config.limit)
+        # Images of the training part among the unfamiliar ones
+        # would make any score look bad at them.
         n_same, texts = overlap(self.data, split, rows), list[str]()
         if n_same == len(rows):
             what = f"{label}: all {n_same:,} that were looked at are in {self.data.name}"
@@ -430,6 +439,7 @@ def kept_model(config: EvaluationConfig | FilmModel, weights: Path) -> nn.Module
     if isinstance(config, EvaluationConfig):
         many = data_entry(config.data).task  # what probabilities of ONNX models are of
         net += (config.temperature, config.layout, config.outputs, many)
+    # By time of change, too: a file that was replaced under the same name is another model.
     key = (str(weights), about.st_mtime_ns, *net)
     if key not in _models:
         while len(_models) >= KEPT:

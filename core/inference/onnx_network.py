@@ -153,6 +153,8 @@ class OnnxNetwork(nn.Module):
         if out.ndim != 2 or out.shape != (len(images), self._n_outputs):
             what = f"The model gives an array of shape {out.shape} for {len(images)} images"
             raise Refused("MODEL_OUTPUT", what, f"{self._n_outputs} numbers an image are expected")
+        # What the user said is checked against the values: a softmax of probabilities would look
+        # far too modest, probabilities taken for logits would pass unseen.
         bounded = bool(((out >= -NEAR) & (out <= 1 + NEAR)).all())
         if self._outputs == "logits":
             if not self._many and bounded and bool((abs(out.sum(1) - 1) < NEAR).all()):
@@ -162,6 +164,8 @@ class OnnxNetwork(nn.Module):
         if not bounded or (not self._many and bool((abs(out.sum(1) - 1) > 10 * NEAR).any())):
             what = "The model's outputs are no probabilities"
             raise Refused("MODEL_OUTPUT", what, "choose logits as outputs (--outputs logits)")
+        # Probabilities back to logits, of which a softmax or sigmoid makes the same ones; clipped
+        # where a logarithm would be infinite.
         if self._many:
             within = out.astype(np.float64).clip(LEAST, MOST)
             logits = (np.log(within) - np.log1p(-within)).astype(np.float32)

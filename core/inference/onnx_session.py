@@ -42,9 +42,11 @@ def main() -> int:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print
     import onnxruntime  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
+    # The model is read before the doors are closed: afterwards this process can open nothing.
     with Path(path).open("rb", buffering=0) as file:
         model = open_safetensors(FileBytes.of_file(MODEL, file))[1](MODEL).tobytes()
     os.chdir("/")
+    # From here on it can only compute: bounded memory and time, no rights, no further file.
     limit_resources(memory_bytes, CPU_S)
     drop_privileges(nobody=bool(nobody))
     open_no_more()
@@ -88,6 +90,7 @@ def _run(session: Any, taken: Any, images: Floats, fixed: int | None) -> Floats:
     for start in range(0, len(images), step):
         part = images[start : start + step]
         n = len(part)
+        # Filled up with the last image, whose extra rows are dropped.
         if n < step:
             part = np.concatenate([part, np.repeat(part[-1:], step - n, 0)])
         given = session.run(None, {taken.name: part.astype(dtype)})[0]

@@ -70,6 +70,7 @@ def devices() -> tuple[Device, ...]:
 
 
 def _usable(gpus: Sequence[Device]) -> tuple[Device, ...]:
+    # An administrator's list counts as it is, whatever the driver says.
     named = os.environ.get(ALLOWED)
     if named is not None:
         known = {gpu.slot: gpu for gpu in gpus}
@@ -77,6 +78,8 @@ def _usable(gpus: Sequence[Device]) -> tuple[Device, ...]:
         return tuple(known.get(slot, Device(slot=slot, name=slot)) for slot in slots)
     visible = tuple(gpu for gpu in gpus if _visible(gpu))
     period = int(time.monotonic() / ASKED_AGAIN_S)
+    # The driver may show GPUs that this build of PyTorch cannot
+    # use: a job would fail there at once.
     seen = _count_of_torch(tuple(gpu.uuid for gpu in gpus), period) if visible else 0
     return (*(gpu for gpu in visible if gpu.number < seen), Device(slot=CPU, name="CPU"))
 
@@ -93,6 +96,7 @@ def slots() -> tuple[str, ...]:
 
 def fit(job: Job, available: Sequence[str]) -> tuple[list[str], int]:
     """Return the slots that a job could use, and how many it needs; processes share the CPU's."""
+    # auto takes GPUs where there are some, and never falls back to the CPU unsaid.
     gpus = [slot for slot in available if slot != CPU]
     acceptable = {"auto": gpus or [CPU], "cuda": gpus}.get(job.wants, [job.wants])
     fitting = [slot for slot in available if slot in acceptable]
@@ -138,6 +142,8 @@ def _query_driver(_: int) -> tuple[Device, ...] | None:
             time.sleep(0.0 if last else AGAIN_S)
         else:
             return _read(output.decode("utf-8", "replace"))
+    # A program that ended with an error has answered: there are
+    # no GPUs to use. One that hung has not.
     return () if code > 0 else None  # a driver that is broken is an answer, too
 
 
@@ -160,6 +166,8 @@ def _count_of_torch(uuids: tuple[str, ...], _: int) -> int:
         kept: Any = read_json(path)
         if kept["of"] == key:
             return int(kept["count"])
+    # Asked without CUDA_VISIBLE_DEVICES, and in the driver's order:
+    # numbers must mean what nvidia-smi means.
     order = {name: value for name, value in os.environ.items() if name != VISIBLE}
     try:
         output = subprocess.run(

@@ -226,8 +226,10 @@ def explain(
         return refusal
     batch = config.get("batch_size")
     half = f" to {batch // 2}" if isinstance(batch, int) and batch > 1 else ""
+    # Of a process that was killed only what was raised just before can be the reason.
     raised = _raised([_RANK.sub("", line) for line in lines], NEAR_END if code < 0 else len(lines))
     first = raised.partition("\n")[0]
+    # The first pattern counts: they are ordered from the particular to the general.
     for pattern, known in KNOWN:
         if re.search(pattern, raised):
             what = f"{known.what} ({first[:200]})"
@@ -265,6 +267,7 @@ def unwatched(result: Json | None, *, cancelled: bool, otherwise: Failure) -> Ou
     otherwise : Failure
         Why it ended where neither tells.
     """
+    # Its result counts more than anything else: a run is in the library.
     if result is not None and result.get("state") == "succeeded":
         return Outcome(state=JobState.SUCCEEDED, run=str(result.get("run", "")))
     if cancelled:
@@ -277,6 +280,8 @@ def unwatched(result: Json | None, *, cancelled: bool, otherwise: Failure) -> Ou
 def out_of_memory_kills() -> int:
     """Return how many processes the kernel killed in this control group so far, 0 if unknown."""
     try:
+        # The control group's own counter: dmesg needs rights, and
+        # another job's kill is not this one's.
         (line,) = (x for x in Path("/proc/self/cgroup").read_text().splitlines() if x[:3] == "0::")
         events = _GROUPS / line[3:].lstrip("/") / "memory.events"
         words = dict(line.split() for line in events.read_text().splitlines())

@@ -108,6 +108,7 @@ class LocalLauncher:
             return
         if not processes.end(lambda: processes.marked(job.id), 0.0):
             return  # looked at again at the next tick
+        # Another boot id: the machine went down with the supervisor, which nobody killed.
         again = job.supervisor is not None and job.supervisor.boot != this_boot()
         what = "The machine was restarted" if again else "Its supervisor was killed"
         outcome = failures.unwatched(
@@ -195,6 +196,8 @@ class LocalJobs:
         group = _new_id()
         jobs: list[Job] = []
         try:
+            # Folders first and rows last, all in one transaction: a row never stands without its
+            # folder, and a failure on the way leaves nothing behind but folders, which are removed.
             for config in configs:
                 job_id = _new_id()
                 if pictures is not None and isinstance(config, EvaluationConfig):
@@ -214,6 +217,7 @@ class LocalJobs:
                     launcher=LOCAL if request is None else SLURM,
                     request=request,
                 )
+                # Before its folder is made: a job that can never start must not wait in the queue.
                 launcher.check(job)
                 jobs.append(job)
                 folder = JobFolder.make(self._store.folder(job.id), config)
@@ -308,6 +312,7 @@ class LocalJobs:
     def cancel(self, job_id: str) -> Job:
         """Cancel a queued job, ask a running one to end; an ended one stays as it is."""
         self._record(Act.STOP, self.get(job_id).id)
+        # A queued job ends in the table; a running one is marked there, and its supervisor looks.
         job = self._store.cancel(job_id)
         if not job.state.ended:
             self._launchers[job.launcher].cancel(job)
@@ -328,6 +333,7 @@ class LocalJobs:
         """
         self.visitor.require(Act.PURGE)
         oldest = time.time() - days * DAY_S
+        # What others own stays, whoever asks.
         own = (job for job in self._store.all() if self.visitor.owns(job.owner))
         audits = (job for job in own if job.kind == AUDIT)
         old = [job.id for job in audits if job.ended is not None and job.ended < oldest]
@@ -396,6 +402,7 @@ class LocalJobs:
         if relation == "resume" and not self.resumable(job_id):
             raise UsageError("JOB", f"Job {job_id} left no checkpoint", "retry it from the start")
         self._check(1, job.time_limit)
+        # What was submitted, but not what became of it: a new id, no start, no end, no supervisor.
         as_before = {name: getattr(job, name) for name in SUBMITTED}
         new = Job(id=_new_id(), created=time.time(), parent=job.id, relation=relation, **as_before)
         folder = JobFolder.make(self._store.folder(new.id), config)
@@ -403,6 +410,7 @@ class LocalJobs:
             old = self._store.folder(job.id)
             if relation == "resume":
                 _take_over(old, folder.path)
+            # An upload is gone from where it came; the old job's own copy is what is left of it.
             if (old / WEIGHTS).exists():
                 _share(old / WEIGHTS, folder.path / WEIGHTS)
             (added,) = self._add(self._launchers[new.launcher], [new])
@@ -429,6 +437,8 @@ def open_jobs() -> LocalJobs:
 def _check_devices(job: Job) -> None:
     """Refuse what this machine does not have, before it waits for it in vain."""
     available = slots()
+    # A driver that does not answer may be busy: refusing now
+    # would refuse what could run in a minute.
     if UNSEEN in available and job.wants != CPU:
         return  # it waits for the driver's answer
     fitting, n_slots = fit(job, available)

@@ -39,6 +39,8 @@ def descendants(pid: int) -> list[int]:
 
 def marked(mark: str) -> list[int]:
     """Return the processes of this user that inherited a job's mark, this one left out."""
+    # By environment, which children inherit and keep in sessions of their own,
+    # where no process tree shows to whom they belong.
     return [
         process.pid
         for process in psutil.process_iter(["environ"])  # None of another user's
@@ -56,6 +58,7 @@ def become_reaper() -> None:
 def die_with(parent: int) -> None:
     """Let this process be killed when its parent ends; for use between fork and exec."""
     ctypes.CDLL(None, use_errno=True).prctl(_PARENT_DEATH, signal.SIGKILL, 0, 0, 0)
+    # It may have ended before the call, and then nothing would ever be sent.
     if os.getppid() != parent:  # it has ended already
         os._exit(1)
 
@@ -70,6 +73,7 @@ def end(find: Callable[[], list[int]], grace_s: float) -> bool:
     now = time.monotonic()
     killed_from, until = now + grace_s, now + grace_s + KILL_S
     terminated: set[int] = set()
+    # Looked for again each time: a process that is asked to end may start another on its way out.
     while True:
         try:
             remaining = find()
@@ -81,6 +85,8 @@ def end(find: Callable[[], list[int]], grace_s: float) -> bool:
         now = time.monotonic()
         if now > until:
             return False
+        # SIGTERM once to each, that a checkpoint may be written;
+        # after the grace SIGKILL, again and again.
         for pid in remaining:
             if now >= killed_from:
                 _send(pid, signal.SIGKILL)
@@ -130,6 +136,8 @@ def start_what_can(home: Path) -> None:
     jobs = store.all()
     if any(job.state is JobState.QUEUED for job in jobs) and not store.paused:
         available = slots()
+        # As many supervisors as jobs fit; which job each gets is
+        # settled when it claims one in the table.
         for _ in assigned(jobs, available):
             _start(home)
         if UNSEEN in available:

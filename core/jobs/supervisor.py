@@ -94,6 +94,8 @@ class Supervisor:
     def run(self) -> None:
         """Run the job's process and write how it ended."""
         signal.signal(signal.SIGTERM, self.stop)
+        # Before the job's process starts: a grandchild whose parent ends is
+        # then this process's child, and not init's.
         processes.become_reaper()
         beat(self.folder)
         kills = failures.out_of_memory_kills()
@@ -109,6 +111,7 @@ class Supervisor:
             self.end(Outcome(state=JobState.FAILED, failure=self._unstarted(error)))
             return
         reason = self._watch(process)
+        # Whatever it started must be gone before its device is given to the next job.
         self._end_all(process)
         reader.join(GRACE_S)  # the last writer is gone, so it has read all
         reason = reason or self._late_reason(process.returncode)
@@ -159,6 +162,7 @@ class Supervisor:
             if now - beaten >= BEAT_S:
                 beaten = now
                 beat(self.folder)
+            # Fencing: a job that another supervisor was given, or that was removed, is ended here.
             if now - queried >= ASK_S:
                 queried = now
                 reason = self._end_reason()
@@ -216,6 +220,7 @@ class Supervisor:
         as of `failures.explain`.
         """
         result, state, failure, run = self.files.result(), JobState.FAILED, None, ""
+        # A job that reached its end has succeeded, even if it was cancelled in its last second.
         if result is not None and self.succeeded():
             state, run = JobState.SUCCEEDED, str(result.get("run", ""))
         elif reason == "cancel" or self._end_reason() == "cancel":
@@ -242,6 +247,7 @@ class Supervisor:
 
     def end(self, outcome: Outcome) -> None:
         """Write the end, waiting for a table that is busy or a disk that is full."""
+        # The end must be written, however long the disk is full: nobody else knows it.
         while True:
             try:
                 self.store.end(self.job, outcome)

@@ -69,6 +69,8 @@ def layers(model: nn.Module, film: Tensor) -> tuple[str, ...]:
         NO_MAPS: the plane of the film is left before the network's second half, as by transformers
         that cut it into patches.
     """
+    # Found by running the film, not by type: any module whose output
+    # keeps the film's proportions has maps of it.
     planes: dict[str, tuple[int, int]] = {}
     called: list[str] = []
 
@@ -99,6 +101,7 @@ def layers(model: nn.Module, film: Tensor) -> tuple[str, ...]:
     if not order or called.index(order[-1]) < len(called) / 2:
         what = "This network has no spatial maps at its end"
         raise Refused("NO_MAPS", what, "use a convolutional network, such as DenseNet-121")
+    # Of each resolution the last: the most abstract maps that are as fine.
     chosen: dict[tuple[int, int], str] = {}
     for name in order:
         before = chosen.get(planes[name])
@@ -148,6 +151,7 @@ def film_saliency(
         raise UsageError("SETTING", f"No method is called {method!r:.60}", use)
     logits, layer_maps = _forward(model, films, layer)
     outputs, activations = logits.detach().cpu().numpy(), layer_maps.detach().cpu().numpy()
+    # NaN would pass through every weighing as a blank map.
     for values in (outputs, activations):
         _check(values)
     if method == "scorecam":
@@ -157,6 +161,7 @@ def film_saliency(
             what = f"ScoreCAM would run the film {n_maps:,} times"
             remedy = f"choose a layer of at most {MOST_MAPS:,} maps, or another method"
             raise Refused("LIMIT_TIME", what, remedy)
+        # ScoreCAM masks the film with each map and runs it again: no gradient, one pass a map.
         cam: Any = ScoreCAM(model, [])
         of_film, targets = activations[[film]], [ClassifierOutputTarget(finding)]
         maps = np.asarray(cam.get_cam_image(films[[film]], None, targets, of_film, None, False))
@@ -165,6 +170,8 @@ def film_saliency(
     else:
         maps = _by_gradient(method, logits, layer_maps, activations, pairs)
     _check(maps)
+    # Only what speaks for the finding is drawn: negative weights are
+    # cut (Selvaraju et al. 2017, equation 2).
     return FilmSaliency(outputs, np.maximum(maps, 0.0).astype(np.float32))
 
 
@@ -174,6 +181,7 @@ def _forward(model: nn.Module, films: Tensor, layer: str) -> tuple[Tensor, Tenso
     What lies before the layer is computed without a graph.
     """
     with torch.no_grad():
+        # The rectified maps have no module to hook, so the head is run here by hand.
         if isinstance(model, DenseNet) and layer == RECTIFIED:
             layer_maps = functional.relu(model.features(films)).requires_grad_()
             with torch.enable_grad():
@@ -214,6 +222,8 @@ def _by_gradient(
     """Return one map a pair; a round takes the gradient of one finding of each of its films."""
     maps = np.empty((len(pairs), *activations.shape[2:]), np.float32)
     left = list(enumerate(pairs))
+    # Logits of different films do not depend on each other: one backward of their sum gives each
+    # film's gradient, one finding of each in a round.
     while left:
         round_of = {film: (place, finding) for place, (film, finding) in reversed(left)}
         left = [entry for entry in left if round_of[entry[1][0]][0] != entry[0]]
@@ -261,6 +271,8 @@ def cascade(model: nn.Module, seed: int) -> Iterator[tuple[str, nn.Module]]:
     copy = deepcopy(model)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
+        # From the logits down: a map that stays the same with a random
+        # head does not depend on what was learned.
         for name, modules in reversed(_parts(copy)):
             for module in modules:
                 # As when it was made; N(0, 0.02) where it does not say how.
@@ -283,6 +295,7 @@ def _parts(model: nn.Module) -> list[tuple[str, list[nn.Module]]]:
     depth = 1
     names = [name.split(".") for name in weighted]
     heads = [name[0] for name in names]
+    # Where one part holds nearly all, as a backbone, its children are the parts.
     if names and max(heads.count(head) for head in heads) > MOST * len(names):
         depth = 2
     parts: dict[str, list[nn.Module]] = {}
@@ -319,6 +332,7 @@ def ssim(first: npt.NDArray[np.floating], second: npt.NDArray[np.floating]) -> f
         return float(a.any() == b.any())
     mean_a, mean_b = _local(a), _local(b)
     var_a, var_b = _local(a * a) - mean_a**2, _local(b * b) - mean_b**2
+    # Covariance by window, as E[ab] - E[a] E[b]; both maps lie in 0 to 1, so little is lost.
     shared = _local(a * b) - mean_a * mean_b
     light = (2 * mean_a * mean_b + C1) / (mean_a**2 + mean_b**2 + C1)
     structure = (2 * shared + C2) / (var_a + var_b + C2)

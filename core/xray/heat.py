@@ -111,6 +111,8 @@ def on_film(coarse: Map, frame: Frame, shape: tuple[int, int]) -> Map:
         the frame: the network did not look there.
     """
     left, top, right, bottom = frame
+    # Bilinear interpolation is linear in each axis: two matrices in
+    # place of a resize, exact at the frame's edge.
     down = _weights(coarse.shape[0], top, bottom, shape[0])
     across = _weights(coarse.shape[1], left, right, shape[1])
     return np.asarray(down @ coarse @ across.T, np.float32)
@@ -165,6 +167,7 @@ def contours(film: Pixels, share: Map, levels: tuple[float, ...] = LEVELS) -> Pi
     pixels = np.repeat(film[..., None], 3, axis=2)
     width = max(1, round(max(film.shape) / 320))
     for level in levels:
+        # Dark beside bright, so that a line shows on black lungs and white bone alike.
         line = _edge(share >= level, width)
         pixels[_edge(share >= level, 2 * width) & ~line] //= 3  # dark beside the bright line
         pixels[line] = _TABLE[round((0.35 + 0.65 * level) * (len(_TABLE) - 1))]

@@ -120,6 +120,7 @@ def localise(
     """
     pairs = list(zip(maps, boxes, strict=True))
     film_ids = range(len(pairs)) if films is None else films
+    # A film with three findings is not three films: intervals are over films.
     hits = _by_film([hit(saliency, at) for saliency, at in pairs], film_ids)
     overlaps = _by_film([iou(saliency, at, threshold) for saliency, at in pairs], film_ids)
     shares = _by_film([energy(saliency, at) for saliency, at in pairs], film_ids)

@@ -71,12 +71,15 @@ def draw(
     """
     streams = np.random.SeedSequence([seed, index]).spawn(2 + len(FINDINGS))
     anatomy, grain, *finding_rngs = (np.random.default_rng(stream) for stream in streams)
+    # A stream of random numbers for each part: leaving a finding out changes no other number, so
+    # that two films differ by the finding alone.
     present = {
         finding: bool(rng.random() < frequencies[finding])
         for finding, rng in zip(FINDINGS, finding_rngs, strict=True)
     }
     centre, width, top = anatomy.normal(0.5, 0.012), anatomy.normal(0.4, 0.015), 0.12
     left, right = anatomy.normal(0.79, 0.02), anatomy.normal(0.77, 0.02)
+    # Both hearts are drawn, whichever is shown: or a large heart would shift every later number.
     usual, large = anatomy.normal(0.145, 0.012), finding_rngs[3].normal(0.2, 0.02)
     level = anatomy.normal(0.66, 0.012)
     spacing, phase = anatomy.normal(0.085, 0.004), anatomy.random()
@@ -106,6 +109,7 @@ def draw(
         if present[name]:
             added, boxes[name] = paint(rng, body, lungs)
             film = film + added
+    # Painted with the anatomy already; only its box is missing.
     if present["Cardiomegaly"]:
         x, y, half_width, half_height = body.heart
         boxes["Cardiomegaly"] = _around(x, y, half_width, half_height)
@@ -235,6 +239,8 @@ def _exposed(film: Float, grain: np.random.Generator) -> npt.NDArray[np.uint8]:
     contrast, brightness = grain.normal(1.0, 0.06), grain.normal(0.0, 0.02)
     small = grain.normal(0.0, 0.022, (SIDE, SIDE))
     coarse = grain.normal(0.0, 0.018, (SIDE // 4, SIDE // 4)).repeat(4, axis=0).repeat(4, axis=1)
+    # Contrast and uneven light before grain: the detector's noise
+    # is not scaled by the tube's settings.
     lit = contrast * film + tilt_x * (X - 0.5) + tilt_y * (Y - 0.5) + brightness
     smooth = _mean([np.roll(coarse, shift, axis) for axis in (0, 1) for shift in (-2, 2)])
     exposed = np.clip(np.rint(255.0 * (lit + small + smooth)), 0.0, 255.0)

@@ -117,6 +117,7 @@ def marked(pixels: Pixels, marks: Sequence[DrawnBox], tag: str = "") -> Pixels:
             share * side for share, side in zip(mark.box, 2 * image.size, strict=True)
         )
         draw.rectangle((left, top, right, bottom), outline="#111111", width=4)
+        # Dashes by hand: Pillow draws no dashed lines.
         for x in np.arange(left, right, DASH):
             for y in (top, bottom - 3):
                 draw.rectangle((x, y + 1, min(x + 0.6 * DASH, right), y + 2), fill="white")
@@ -147,6 +148,7 @@ def thumb(film: Pixels) -> bytes:
 def sheet(page: PictureSheet) -> bytes:
     """Return a sheet as PNG: banner, heading, panels beside one another, and what they say."""
     inner = SHEET - 2 * EDGE
+    # Drawn on a sheet that is tall enough for anything, and cut off below what was written.
     tall = 40 * 60 + max(panel.pixels.shape[0] for panel in page.panels) + SHEET
     image = Image.new("RGB", (SHEET, tall), PAPER)
     draw = ImageDraw.Draw(image)
@@ -161,6 +163,7 @@ def sheet(page: PictureSheet) -> bytes:
     width = (inner - gap * (n - 1)) // n
     starts = [EDGE + i * (width + gap) for i in range(n)]
     small = _font(19)
+    # Titles first, each in its column: the pictures begin below the longest one.
     below = max(
         _text(draw, panel.title, (x, y), small, INK, width)
         for x, panel in zip(starts, page.panels, strict=True)

@@ -65,6 +65,8 @@ def begin(folder: Path, begun: Begun, former: Begun | None) -> bool:
 
     Each start adds a file and replaces none: of any number of nodes one makes the next.
     """
+    # os.link fails where the name is taken: of several nodes that a confused controller starts, one
+    # makes the next number, and the others see that they lost.
     n_starts = _n_starts(folder)
     if begun_of(folder) != former or (former is None and n_starts):  # one that cannot be read
         return False
@@ -217,6 +219,7 @@ def submit(home: Path, jobs: Sequence[Job]) -> list[str]:
         **{key: value for key, value in optional.items() if value is not None},
     )
     if len(jobs) > 1:
+        # One call for all, so that the controller takes all or none.
         executor.parameters["map_count"] = len(jobs)
     words = [sys.executable, "-m", SUPERVISOR, str(home), *(job.id for job in jobs)]
     # A warning that comes before the supervisor listens must not end what becomes of it.
@@ -226,6 +229,8 @@ def submit(home: Path, jobs: Sequence[Job]) -> list[str]:
     except (OSError, FailedJobError, FailedSubmissionError) as error:
         # what sbatch said, of all that submitit says of it
         output = str(error)
+        # Its last words name the option that was refused, which
+        # helps more than the command line does.
         lines = [line.partition("error: ")[2] for line in output.splitlines() if "error: " in line]
         why = "; ".join(lines)[:300] or output.strip().rpartition("\n")[2][:300]
         raise LibraryError(
@@ -254,6 +259,8 @@ def ask(*options: str) -> Mapping[str, Seen] | None:
     output = _run("squeue", *options, "--noheader", "--states=all", "--format=%i|%j|%T|%r")
     if output is None:
         return None
+    # A name of a job or a reason could hold a bar only if somebody
+    # else wrote it: other rows are left out.
     rows = [line.split("|") for line in output.splitlines()]
     return {row[0]: Seen(*row[1:]) for row in rows if len(row) == 4}
 
@@ -286,6 +293,8 @@ def accounted(job: Job) -> str | None:
 def cancel(jobs: Sequence[Job]) -> None:
     """Cancel jobs of one submission; LibraryError CLUSTER where the cluster does not answer."""
     words = ("scancel", f"--name={name_of(jobs[0])}", *(job.cluster for job in jobs))
+    # scancel fails for a job that has ended, too; only a
+    # controller that answers nothing is an error.
     if _run(*words) is None and ask("--me") is None:  # else it is over
         raise LibraryError(
             "CLUSTER", "SLURM does not answer; the job was not cancelled", "try again later"
@@ -301,6 +310,7 @@ def requeue(job: Job, meanwhile: Callable[[], None]) -> bool:
     while time.monotonic() < deadline:
         meanwhile()
         states = ask("--me", "--array")
+        # It answers and does not know the job: nothing is left to be queued again.
         if states is not None and seen_of(states, job) is None:
             return False
         if states is not None and _run("scontrol", "requeue", job.cluster) is not None:

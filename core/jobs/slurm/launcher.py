@@ -75,6 +75,7 @@ class SlurmLauncher:
         """Take into the table what the job's supervisor and the cluster say of it."""
         states = commands.states()
         seen = commands.seen_of(states, job)
+        # What would end or move the job is asked for again, past the cached answer.
         changed = (
             seen is None or seen.state in commands.OVER or (_waits(seen) and job.state in LIVE)
         )
@@ -83,6 +84,8 @@ class SlurmLauncher:
             seen = commands.seen_of(states, job)
         path = self._store.folder(job.id)
         begun, ended = commands.begun_of(path), commands.ended_of(path)  # later than the answer
+        # A requeued job begins again under the same id: another
+        # supervisor, or the same one seen late.
         new = begun is not None and job.supervisor != begun.supervisor
         again = job.state is JobState.QUEUED and seen is not None and seen.state == "RUNNING"
         if begun is not None and (new or again) and not _waits(seen):
@@ -93,6 +96,8 @@ class SlurmLauncher:
             self._follow(job, **ended.changes)
         elif seen is not None and seen.state in commands.OVER:
             self._end(job, seen.state)
+        # The controller has forgotten it and no supervisor beats:
+        # accounting is asked last, as it is slow.
         elif states is not None and seen is None and not watched(job, path):
             self._end(job, commands.accounted(job) or "")
         elif _waits(seen) and job.state in LIVE:  # it was queued again
@@ -132,6 +137,7 @@ def fitted(
             f"Device {config.device} does not fit {request.gpus} GPUs per node",
             "set device to auto, or request GPUs to match",
         )
+    # Processes are counted once: the request says how many, and the config follows.
     n_processes = request.nodes * request.gpus or config.devices
     if n_processes % request.nodes or (n_processes > 1 and not isinstance(config, TrainConfig)):
         raise UsageError(

@@ -52,6 +52,7 @@ def main(home: Path, job_ids: list[str], programs: Mapping[str, str] = PROGRAMS)
     """Run one job of a submission, unless another job of the cluster has begun it."""
     job_id = job_ids[int(os.environ.get("SLURM_ARRAY_TASK_ID", "0"))]
     table, own = NodeTable(home), identity(os.getpid())
+    # The cluster may start a job before the submitting machine has written its row.
     job = _recorded(table.folder(job_id))
     if job is None or job.state.ended or own is None:
         return 0
@@ -75,6 +76,7 @@ def _begin(path: Path, begun: Begun) -> bool:
     A controller that crashed may have forgotten that a job runs, or has ended, and start it again.
     """
     while True:
+        # Another id in the cluster: this job was submitted twice, and the other one has it.
         former = commands.begun_of(path)
         if former is not None and former.cluster != begun.cluster:
             return False
@@ -92,6 +94,8 @@ def _begin(path: Path, begun: Begun) -> bool:
 
 def _outlast(former: Begun, path: Path) -> None:
     """Wait until a supervisor has ended its job, or is gone; on another node, beats no more."""
+    # On this machine the kernel knows; on another only that the beat
+    # stopped, which a shared disk may show late.
     here = former.supervisor.boot == this_boot()
     last, since = last_beat(path), time.monotonic()
     while commands.ended_of(path) is None:
@@ -202,6 +206,8 @@ class ClusterSupervisor(Supervisor):
         if self.superseded:
             return
         beat(self.folder)
+        # In this order: what somebody wanted, what the cluster did,
+        # whose time was up, what the process did.
         if commands.cancel_is_asked(self.folder):
             self.end(Outcome(state=JobState.CANCELLED, exit_code=code))
         elif reason == "stopped" and not self.succeeded():
@@ -236,6 +242,8 @@ class ClusterSupervisor(Supervisor):
         A training says that time is up after an epoch, or after it kept some pictures that were
         not kept before: of these there are only so many.
         """
+        # The same time again would end at the same place, for ever:
+        # no new checkpoint since this start.
         stuck = code != TIME_IS_UP and self._newest_checkpoint() <= self._checkpoints
         given_up = stuck and not commands.preempted(self.job)
         if not given_up:
