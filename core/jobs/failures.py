@@ -229,7 +229,7 @@ def explain(
     # Of a process that was killed only what was raised just before can be the reason.
     raised = _raised([_RANK.sub("", line) for line in lines], NEAR_END if code < 0 else len(lines))
     first = raised.partition("\n")[0]
-    # The first pattern counts: they are ordered from the particular to the general.
+    # A message may fit several: memory and disk stand first, as other failures follow from them.
     for pattern, known in KNOWN:
         if re.search(pattern, raised):
             what = f"{known.what} ({first[:200]})"
