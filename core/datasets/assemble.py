@@ -60,6 +60,8 @@ def remembered(
     """
     shape = (len(pictures), 3, *size)
     prefix = f"pictures-{digest(str(root.resolve()))}"
+    # Named by folder, files, their sizes and times of change: other pictures have
+    # another name, and what is kept is never stale.
     path = home() / "cache" / f"{prefix}-{pictures_digest(pictures, str(shape))}.npy"
     pixels: Pixels | None = None
     with suppress(OSError, ValueError, EOFError):  # there is none, or it is damaged
@@ -85,6 +87,7 @@ def _keep(path: Path, pixels: Pixels, older: str) -> None:
             np.save(file, pixels)
             file.flush()
             os.fsync(file.fileno())
+        # Renamed once it is whole, so that a process that maps it meanwhile keeps the old one.
         unfinished.replace(path)
         for other in set(path.parent.glob(older)) - {path}:
             other.unlink(missing_ok=True)
@@ -134,6 +137,8 @@ def in_memory(rows: DatasetRows, pixels: Pixels, row_ids: Sequence[str]) -> Spli
         for name, chosen in rows.split.rows.items()
     }
     height, width = pixels.shape[2:]
+    # Moments of the training part alone: those of all rows would
+    # tell the network about the test part.
     seen = splits["train"] if len(splits["train"]) else splits["test"]
     moments = channel_moments(seen.pixels.numpy())
     return assembled(rows, splits, (height, width), moments, digest(pixels, rows.labels))
@@ -162,10 +167,13 @@ def from_files(
     Small pictures keep their size also where they are streamed to spare reading all of them, so
     that a network is shown the same pixels.
     """
+    # The first picture decides; where another one has other sides, all are streamed.
     first = decode(root, pictures[0].name)
     size: Size = (first.shape[1], first.shape[2])
     if max(size) <= MAX_SIDE and first.nbytes * len(pictures) <= MAX_BYTES:
         pixels = remembered(root, pictures, size, sparing=request.sparing)
+        # Only headers are read here; a folder of one size is streamed in
+        # that size, so that no pixel is scaled.
         if pixels is None and request.sparing:
             with stage("Reading the sizes of pictures", 0.0, 1.0, len(pictures)):
                 alike = common_size(root / picture.name for picture in pictures) == size
@@ -258,6 +266,8 @@ def channel_moments(pixels: Pixels) -> Moments:
         The population's standard deviation; 1 where a channel never varies.
     """
     n, channels, height, width = pixels.shape
+    # 256 counts a channel hold all there is to know: exact whole
+    # numbers, whatever the order of rows.
     counts = np.zeros((channels, 256), np.int64)
     for rows in row_chunks(n, height * width):
         for channel in range(channels):

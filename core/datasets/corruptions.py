@@ -56,6 +56,8 @@ def zoomed(light: Float, factor: float) -> Float:
         side = light.shape[axis]
         inner = int(np.ceil(side / factor))
         outer = round(inner * factor)
+        # The two whole numbers that the script's cut and stretch end
+        # at, without making the larger image.
         first = (outer - side) // 2
         step = (inner - 1) / (outer - 1)
         places = (side - inner) // 2 + np.arange(first, first + side) * step
@@ -87,6 +89,7 @@ def streaked(light: Float, radius: int, sigma: float, degrees: Float) -> Float:
     steps = np.arange(2 * radius + 1)
     weights = np.exp(-(steps**2) / (2 * sigma**2))
     weights /= weights.sum()
+    # Steps whose weight cannot change a level of 255 are left out.
     offsets = steps[weights > NEGLIGIBLE]
     reach = int(offsets[-1])
     height, width = light.shape[-2:]
@@ -119,6 +122,7 @@ def between(light: Float, down: Float, across: Float, mode: str) -> Float:
     n, _, height, width = light.shape
     top, left = np.floor(down).astype(np.int64), np.floor(across).astype(np.int64)
     lower, right = (down - top)[:, None], (across - left)[:, None]
+    # The four pixels around each place, those outside folded back in.
     rows = [_folded(top + step, height, mode) for step in (0, 1)]
     columns = [_folded(left + step, width, mode) for step in (0, 1)]
     image = np.arange(n)[:, None, None]
@@ -197,6 +201,8 @@ def _relief(greys: Float) -> Float:
     strength = np.abs(down) + np.abs(across)
     ridge = _is_ridge(strength, down, across)
     weak = ridge & (strength > WEAK)
+    # Hysteresis: a weak ridge is an edge where the region that it is in has a strong one. A label
+    # for each image, as TOUCHING does not join neighbouring images.
     regions, n_regions = ndimage.label(weak, structure=TOUCHING)
     strong = np.zeros(n_regions + 1, bool)
     strong[regions[ridge & (strength > STRONG)]] = True
@@ -214,6 +220,7 @@ def _relief(greys: Float) -> Float:
     scale = np.float32(255) / np.where(above > 0, above, 1).astype(np.float32)
     table = np.rint((up_to - first).astype(np.float32) * scale)  # ties fall as OpenCV's do
     table = np.where(above > 0, np.maximum(table, 0), np.arange(256))  # a single level stays
+    # Histogram equalisation per image, by a table of 256 greys.
     equalised = np.asarray(table[np.arange(n)[:, None, None], levels])
     lit = ndimage.correlate(equalised, RELIEF[None].astype(np.float64), mode="mirror")
     return np.rint(_blurred(np.clip(lit, 0, 255)))
@@ -223,6 +230,7 @@ def _distances(edges: Bool) -> Float:
     """Return the length of the shortest way to an edge in a few kinds of steps, at most FAR."""
     height, width = edges.shape[1:]
     distances = np.where(edges, 0.0, FAR)
+    # Until no pixel gets nearer: a chamfer distance, in which a way may turn as often as it likes.
     while True:
         padded = np.pad(distances, ((0, 0), (2, 2), (2, 2)), constant_values=FAR)
         nearer = distances
@@ -325,6 +333,8 @@ def elastic_transform(light: Float, place: int, draws: Sequence[Generator]) -> F
     ripples = np.stack([rng.uniform(-1, 1, (2, height, width)) for rng in draws])
     down, across = np.mgrid[:height, :width].astype(np.float64)
     places = np.stack([across, down, np.ones_like(down)])
+    # For each pixel of the result where it comes from: an
+    # affine map backwards, then a ripple added.
     back = np.einsum("nij,jhw->nihw", _back(height, width, moves), places)
     sheared = between(light, back[:, 1], back[:, 0], "mirror")
     ripples = bell(ripples, wide, mode="reflect", truncate=3.0) * tall
@@ -336,6 +346,8 @@ def _back(height: int, width: int, moves: Float) -> Float:
     x, y, reach = height // 2, width // 2, min(height, width) // 3
     points = np.array([[x + reach, y + reach], [x + reach, y - reach], [x - reach, y - reach]])
     moved = np.concatenate([points + moves, np.ones((len(moves), 3, 1))], axis=2)
+    # Three points before and after decide an affine map; solved
+    # from the moved ones to where they were.
     maps = np.linalg.solve(moved, np.broadcast_to(points, moves.shape))
     return np.asarray(maps.transpose(0, 2, 1))
 
@@ -458,10 +470,13 @@ def plasma(uniform: Float, decay: float) -> Float:
     step, reach = uniform.shape[-1], 100.0
     while step >= 2:
         half = step // 2
+        # Diamond: the middle of each square from its four corners;
+        # edges join, since np.roll wraps around.
         corners = field[:, ::step, ::step]
         pairs = corners + np.roll(corners, -1, axis=1)
         middle = (slice(None), slice(half, None, step), slice(half, None, step))
         _displace(field, middle, pairs + np.roll(pairs, -1, axis=2), uniform, reach)
+        # Square: the middle of each side from two corners and the two centres beside it.
         centres = field[middle]
         top = (slice(None), slice(None, None, step), slice(half, None, step))
         left = (slice(None), slice(half, None, step), slice(None, None, step))
@@ -651,6 +666,7 @@ def corrupt(images: Pixels, name: str, severity: int, *, seed: int, rows: Int) -
         what = f"Images of {channels} channels and {height} x {width} pixels cannot be corrupted"
         remedy = f"use images of 1 or 3 channels and at least {MIN_SIDE} x {MIN_SIDE} pixels"
         raise Refused("IMAGE_SIZE", what, remedy)
+    # Pillow's filters know no randomness, and see each image by itself.
     if n and name in ON_BYTES:
         return ON_BYTES[name](images, severity - 1)
     out = np.empty_like(images, order="C")
@@ -658,6 +674,8 @@ def corrupt(images: Pixels, name: str, severity: int, *, seed: int, rows: Int) -
     for some in row_chunks(n, channels * height * width):
         draws: Draws = ()
         if CORRUPTIONS[name].random:  # a generator for each image
+            # By the image's own number, so that a batch of another size, or
+            # a part of the set, gets the same draws.
             seeds = ((seed, word, severity, row) for row in rows[some].tolist())
             draws = list(map(np.random.default_rng, seeds))
         light = ON_LIGHT[name](images[some] / 255.0, severity - 1, draws)

@@ -59,6 +59,8 @@ def chestxray14(request: DatasetRequest) -> SplitDataset:
         else:
             columns = "the columns Image Index and Finding Labels nor image and the 14 findings"
             raise _list_refused(f"it has neither {columns}", name)
+        # The list decides what is true, the folder what is there;
+        # both must agree on a film to be used.
         listed: Findings = {}
         for row in table:
             location = f"{name}, line {table.line_num}"
@@ -85,10 +87,14 @@ def chestxray14(request: DatasetRequest) -> SplitDataset:
         what = f"No film of {len(listed):,} in the list is in {root}"
         raise Refused("DATA_ROOT", what, f"put them there; it holds {LAYOUT}")
     in_test: Bool | None = None  # without the official list of films
+    # The official test part, with which papers compare; a list
+    # that cuts a patient in two would leak.
     if (root / TEST_LIST).is_file():
         lines = text_below(root, TEST_LIST, LAYOUT).splitlines()
         tested = {Path(line.strip()).stem for line in lines}
         in_test = np.array([name in tested for name in matched])
+    # Films of a patient look alike and share findings: split by
+    # film, a network would recognise patients.
     split = by_patient([_patient(name) for name in matched], in_test, request.split_seed)
     notices: tuple[Notice, ...] = ()
     if not len(listed) == len(films) == len(matched):
@@ -178,6 +184,7 @@ def folder(request: DatasetRequest, name: str = "folder") -> SplitDataset:
     """
     root = existing_root(request.root, FOLDER)
     present = [name for name in SPLIT_NAMES if (root / name).is_dir()]
+    # Parts need two folders of the known names; a single class called `train` is a class.
     already_split = "train" in present and len(present) > 1
     already_split |= present == subfolders(root) and present in (["test"], ["val"])
     names = _class_names(root / present[0] if already_split else root)
@@ -222,6 +229,7 @@ def tiny_imagenet(request: DatasetRequest) -> SplitDataset:
             f"{len(missing):,} pictures of val/val_annotations.txt are missing, as {min(missing)}",
             f"unpack the data set again; it holds {TINY_IMAGENET}",
         )
+    # The official test part has no labels that are public, so the validation part is tested on.
     test = FolderImages(files, [number[classes[name]] for name in names])
     pictures, labels = _joined([train, test])
     split = splits.held_out(len(train.pictures), len(test.pictures), request.split_seed)
@@ -290,6 +298,7 @@ def _by_class(root: Path, split: str, names: Sequence[str]) -> FolderImages:
     files, skipped = pictures_below(root, split)
     depth = 1 if split else 0
     steps = [file.name.split("/") for file in files]
+    # Pictures that lie beside the folders of classes have none, and are counted as skipped.
     rows = [row for row, path in enumerate(steps) if len(path) > depth + 1]
     labels = [number[steps[row][depth]] for row in rows]
     empty = set(range(len(names))) - set(labels)

@@ -84,6 +84,7 @@ class ChangedSplit(DatasetSplit):
         with threads() as pool:
             coming: deque[Future[Pixels]] = deque()
             for rows, batch in zip(batches, self.source.images(batches, CPU), strict=True):
+                # In order, however long a change takes: rows and labels must stay together.
                 coming.append(pool.submit(self.change, batch.numpy(), rows.numpy()))
                 if len(coming) > min(torch.get_num_threads(), AHEAD):
                     yield torch.from_numpy(coming.popleft().result()).to(device)
@@ -127,6 +128,7 @@ def overlap(inside: SplitDataset, outside: DatasetSplit, rows: Tensor | None = N
         ]
         theirs = _lengths(stored, rows)
         shared = {length for _, length in mine} & {length for _, length in theirs}
+        # Length first: digests are made only where a file on the other side is as long.
         known = {_file_digest(file) for file, length in mine if length in shared}
         return sum(_file_digest(file) in known for file, length in theirs if length in shared)
     own, known = (inside.train, inside.val, inside.test), set[bytes]()
@@ -203,6 +205,7 @@ def _cifar10c(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> O
     root = existing_root(None if outside_set.root is None else Path(outside_set.root), CIFAR10C)
     name = f"{outside_set.corruption}.npy"
     array = _array(root, name)
+    # Five severities lie one after another in one array, each of the test part in its order.
     n = len(array) // len(SEVERITIES) if array.ndim else 0
     shape = (n * len(SEVERITIES), 32, 32, 3)
     # Pixels of a shape, at least one; others are refused
@@ -220,6 +223,8 @@ def _cifar10c(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> O
         remedy = f"use the published files: {CIFAR10C}"
         raise Refused("LABELS_DIFFER", what, remedy, location="labels.npy")
     classes = classes[0].copy()
+    # Rows in another order would give corrupted images the labels
+    # of others, and look like a bad model.
     if data.name == "cifar10" and not np.array_equal(classes, data.test.targets.numpy()):
         what = "labels.npy does not hold the labels of CIFAR-10's test part in order"
         remedy = f"use the published files: {CIFAR10C}"
@@ -249,6 +254,8 @@ def _svhn_file(root: Path) -> Pixels:
     if not path.is_file():
         raise Refused("DATA_ROOT", f"{root} has no file {SVHN}", f"name its folder, or {SVHN}")
     try:
+        # Names and shapes first, from the header: a MATLAB file
+        # is compressed and can claim anything.
         claimed = [entry for entry in whosmat(path) if entry[0] in ("X", "y")]
         fits = _svhn_fits(claimed)
         arrays = loadmat(path, variable_names=["X", "y"]) if fits else {}
@@ -366,6 +373,7 @@ def fitted(
 def _changed(images: Pixels, _rows: Int, *, size: Size, channels: int) -> Pixels:
     """Return (n, 3, H, W) images in another size, and as greys where one channel is wanted."""
     if images.shape[2:] != size:
+        # As Pillow scales pictures, so that images of arrays and of files look alike.
         resized = []
         for image in images:  # as pictures of files are
             picture = Image.fromarray(np.ascontiguousarray(image.transpose(1, 2, 0)))

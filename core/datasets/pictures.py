@@ -185,6 +185,7 @@ def decode_all(root: Path, names: Sequence[str], size: Size) -> Pixels | None:
 
     starts = range(0, len(names), CHUNK)
     with threads() as pool, stage("Reading pictures", 0.0, 1.0, len(starts)):
+        # In the order of names, so that the refusal of several damaged pictures names the first.
         for same in pool.map(fill, starts):
             if not same:
                 return None
@@ -291,6 +292,7 @@ def pictures_below(root: Path, folder: str) -> tuple[list[PictureFile], int]:
             name = f"{folder}/{entry.name}" if folder else entry.name
             if entry.name.startswith("."):
                 continue
+            # A link could lead out of the folder, or back into it for ever.
             if entry.is_dir(follow_symlinks=False):
                 inside, others = pictures_below(root, name)
                 pictures += inside

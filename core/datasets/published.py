@@ -114,6 +114,7 @@ def _binary(root: Path, name: str) -> Plain | None:
     if not (root / parts[1][0]).is_file():
         return None
     names = tuple((root / named).read_text("utf-8").split())
+    # Rows of labels and pixels without a header: the length of the file is all that can be checked.
     width, pixels, labels = n_labels + 3 * SIDE**2, [], []
     for files in parts:
         rows = []
@@ -154,6 +155,8 @@ def _parquet(root: Path) -> Plain | None:
             except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
                 raise _unlike(file.name, f"holds no images with labels ({error})") from error
             try:
+                # The order of names gives the numbers their meaning;
+                # without it classes would be guessed.
                 about = json.loads((table.schema.metadata or {})[b"huggingface"])
                 names = tuple(about["info"]["features"][label]["names"])
             except (KeyError, TypeError, ValueError) as error:
@@ -223,6 +226,7 @@ def _pickles(kind: CifarClass, folder: Path) -> Plain:
 
     key = kind.meta["key"].replace("label_names", "labels")
     pixels, labels = [], list[int]()
+    # Everything is checked as data of known types and sizes: a changed file is a stranger's file.
     for part in (kind.train_list, kind.test_list):
         rows = []
         for file, _ in part:
@@ -257,6 +261,8 @@ def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) ->
             images, targets, names = plain
             _check_published(name, [*map(len, images)], names, root)
             return _data(name, images, targets, names, request)
+        # Class folders of pictures; where these are JPEGs, they are not
+        # the published pixels, and that is said.
         if request.root is not None and {"train", "test"} <= {*subfolders(root)}:
             data = folder(replace(request, size=None), name)  # the pictures' own
             n = data.split.n
@@ -274,6 +280,7 @@ def _cifar(kind: CifarClass, name: str, layout: str, request: DatasetRequest) ->
             if any(row.lower().endswith(FORMATS["JPEG"]) for row in rows):
                 return replace(data, notices=(*data.notices, Notice(NoticeCode.REENCODED, LOSSY)))
             return data
+        # torchvision checks MD5 sums itself; only a reader who chose to may go on without.
         kind, root = _unpacked(kind, root)
         changed = _changed(kind, root, fetched=request.download) if request.changed_files else ""
         if changed:

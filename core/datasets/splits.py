@@ -119,6 +119,7 @@ def stratified(
             what = f"Class {name!r} has {rows.size} {rows_are}, which cannot be cut in three parts"
             remedy = "give each class at least 3, or make train, val and test yourself"
             raise Refused("EMPTY", what, remedy)
+        # At least one row of each class in each part, or a class would never be judged.
         n = max(1, rows.size // HELD_OUT)
         by_split["val"].append(rows[:n])
         by_split["test"].append(rows[n : 2 * n])
@@ -149,6 +150,7 @@ def by_patient(patients: Sequence[str], in_test: Bool | None, seed: int) -> Spli
         PATIENTS: the test list divides a patient; EMPTY: fewer than three patients.
     """
     ids, patient = np.unique(np.asarray(patients), return_inverse=True)
+    # By patient, not by film; then every film gets the part of its patient.
     tested = np.zeros(ids.size, bool)
     if in_test is not None:
         tested[patient[in_test]] = True
@@ -160,6 +162,7 @@ def by_patient(patients: Sequence[str], in_test: Bool | None, seed: int) -> Spli
     n_test = 0 if in_test is not None else max(1, ids.size // TESTED)
     n_val = max(1, ids.size // HELD_OUT)
     place = np.full(ids.size, 2)
+    # 2 is test, 1 validation, 0 train: each line takes over what lies behind its cut.
     place[order[n_test:]] = 1
     place[order[n_test + n_val :]] = 0
     rule = (

@@ -160,6 +160,7 @@ def resized_pictures(
     how = f"{size[0]}x{size[1]}{'-cover' * scaling.cover}{'-bicubic' * scaling.bicubic}"
     path = home() / "cache" / f"{state}-{how}.u8"
     try:
+        # Only a training removes what older states left: an evaluation of few images must not.
         if filled:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             for older in set(path.parent.glob(f"{prefix}-*")) - {*path.parent.glob(f"{state}-*")}:
@@ -197,6 +198,8 @@ class StreamedSplit(DatasetSplit):
                 rows = enumerate(batch.tolist())
                 pictures = [pool.submit(self._fill, pixels, place, row) for place, row in rows]
                 coming.append((images, pictures))
+                # A few batches ahead and no more: decoded pictures would
+                # fill the memory while a GPU is busy.
                 if len(coming) > AHEAD:
                     yield _finished(*coming.popleft(), device)
             while coming:
@@ -259,6 +262,7 @@ def keep_resized(
         why = f"their copies need {needed / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free"
         LOG.warning("Pictures are decoded in each epoch: %s", why)
         return True
+    # Not the training's generator: each process needs another order, and none may change its draws.
     SystemRandom().shuffle(groups)
     with threads() as pool, stage(f"Preparing {n:,} pictures", 0.0, 1.0, n):
         try:

@@ -73,6 +73,7 @@ class BertLayer(nn.Module):
             for layer in (self.query, self.key, self.value)
         )
         dropped = self.attention_dropout if self.training else 0.0
+        # Padding is masked out of attention, so that it changes no answer.
         seen = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=there, dropout_p=dropped
         )
@@ -157,6 +158,7 @@ def read_sizes(config: JsonObject) -> BertSizes:
 
     Raises Refused FORMAT_UNKNOWN: another network, or sizes that none can have.
     """
+    # A GPT or a RoBERTa has much the same tensors, and would be loaded and answer nonsense.
     for key, value in STATED.items():
         if config.get(key, value if key != "model_type" else None) != value:
             what = f"config.json says {key} {config.get(key)!r:.40}, and BERT's is {value!r}"
@@ -183,6 +185,7 @@ def load_bert(path: Path, sizes: BertSizes, n_outputs: int) -> Bert:
     try:
         with safe_open(path, framework="pt") as file:
             names = [name for name in file.keys() if not UNREAD.fullmatch(name)]  # noqa: SIM118
+            # Names and shapes first, without memory: nothing is loaded unless all of it fits.
             shapes = [(_today(name), tuple(file.get_slice(name).get_shape())) for name in names]
             _check(
                 shapes, {to: tuple(net.get_parameter(own).shape) for to, own in expected.items()}

@@ -91,6 +91,7 @@ def torchvision_model(
         model = models.get_model(
             name, weights=None, num_classes=n_outputs, **ARGUMENTS.get(name, {})
         )
+    # Drawn after all other layers, whose numbers stay those of three channels.
     first = next(layer for layer in model.modules() if isinstance(layer, nn.Conv2d))
     if channels != first.in_channels:
         first.in_channels = channels
@@ -107,6 +108,7 @@ def _pretrained(name: str, n_outputs: int) -> nn.Module:
 
     with fetching(f"torchvision:{name}"):
         model: nn.Module = models.get_model(name, weights="DEFAULT")
+    # By its place and not by its name, which differs between families.
     old = weighted_layers(model)[-1]
     path = next(path for path, layer in model.named_modules() if layer is old)
     new: nn.Module = (
@@ -244,6 +246,7 @@ def wide_resnet(
                     2 if number > 1 and index == 0 else 1,
                     biased=biased,
                 )
+                # Only the first block of a stage changes width and size.
                 for index in range((depth - 4) // 6)
             )
         )
@@ -268,6 +271,7 @@ def vgg_bn(depth: int, channels: int, n_outputs: int, *, deep: bool = False) -> 
             features += [nn.Conv2d(before, width, 3, padding=1), nn.BatchNorm2d(width)]
             features.append(nn.ReLU(inplace=True))
             before = width
+        # Five halvings: an image of 8 x 8 needs the ceiling, or nothing would be left.
         features.append(nn.MaxPool2d(2, ceil_mode=True))  # of 32 x 32 as without; 8 x 8 keep 1
     head: nn.Module = nn.Linear(512, n_outputs)
     if deep:

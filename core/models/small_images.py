@@ -196,6 +196,8 @@ def resnet(
     for number, (width, depth) in enumerate(zip(stages, depths, strict=True), 1):
         blocks: list[nn.Module] = []
         for index in range(depth):
+            # The stem keeps the size and the first stage too: 32 x 32
+            # would be 4 x 4 with ImageNet's stem.
             stride = 2 if index == 0 and number > 1 else 1
             blocks.append(block(before, width, stride, shortcut))
             before = width * block.expansion
@@ -203,6 +205,7 @@ def resnet(
     layers |= {"pool": nn.AdaptiveAvgPool2d(1), "flatten": nn.Flatten()}
     layers[head] = nn.Linear(before, n_outputs)
     model = nn.Sequential(layers)
+    # As released; PyTorch's own start has a smaller deviation, and trains otherwise.
     draw_he_normal(model)
     return model
 

@@ -73,6 +73,8 @@ class TextCnn(nn.Module):
         there = (numbers != PADDING)[:, None].float()
         features = vectors.transpose(1, 2)
         for place, convolution in enumerate(self.convolutions):
+            # What lies behind the text is set to 0 again each time: a
+            # convolution smears words over the edge.
             features = functional.relu(convolution(features)) * there
             if place < 2:
                 features = functional.max_pool1d(features, POOLED, ceil_mode=True)
@@ -105,6 +107,7 @@ class TextCnnReleased(nn.Module):
     def forward(self, numbers: Tensor) -> Tensor:
         """Return logits (N, K) of texts (N, length) int64."""
         lengths = (numbers != PADDING).sum(dim=1, keepdim=True)
+        # Place k of LENGTH takes word k - LENGTH + length: below 0 it is padding in front.
         from_place = torch.arange(LENGTH, device=numbers.device) - LENGTH + lengths
         aligned = numbers.gather(1, from_place.clamp(min=0)).where(from_place >= 0, PADDING)
         features = self.embedding(aligned).transpose(1, 2)
@@ -178,6 +181,8 @@ class TreeLstm(nn.Module):
         leaves = self.embedding(numbers.flatten()[torch.from_numpy(words).to(device)])
         c, o = self.leaf(leaves).chunk(2, dim=1)
         states = torch.cat([o.sigmoid() * c.tanh(), c], dim=1)  # h and c of each node so far
+        # Each level adds its nodes behind those that are known, so
+        # that places stay as `_levels` counted.
         for level in levels:
             left, right = (states[rows] for rows in torch.from_numpy(level).to(device))
             gates = self.left(left[:, :STATE]) + self.right(right[:, :STATE])
@@ -261,12 +266,16 @@ def _levels(numbers: Int) -> tuple[Int, list[Int], Int]:
     there = numbers != PADDING
     n_open = np.cumsum(np.where(numbers == JOIN, -1, there), axis=1)
     key = n_open + (numbers.shape[1] + 1) * np.arange(len(numbers))[:, None]  # by tree, then open
+    # Stable: within a tree, places with as many phrases open follow one
+    # another, and the one before is the left child.
     order = np.argsort(key, axis=None, kind="stable")
     before = np.empty_like(order)
     before[order[1:]], before[order[0]] = order[:-1], -1
     place = np.full(flat.size, -1)
     place[words] = np.arange(len(words))
     levels, n_known = [], len(words)
+    # A join whose children are both known gets the next place; deep
+    # trees take as many rounds as they are deep.
     while len(joins):
         children = np.stack([place[before[joins]], place[joins - 1]])
         ready = (children >= 0).all(axis=0)

@@ -247,10 +247,13 @@ def read_corpus(
         what = f"There is no class {unknown[0][:60]!r} to leave out"
         raise UsageError("SETTING", what, f"use some of {', '.join(names[:30])}")
     stays = tuple(label for label in names if label not in left_out)
+    # Neutral phrases of the treebank are trained on and are no
+    # answer: their class stands behind the others.
     more = (NEUTRAL,) if name == SST and NEUTRAL in stays else ()
     if len(stays) - len(more) < 2:
         what = f"{len(left_out)} of {len(names)} classes are left out"
         raise UsageError("SETTING", what, "leave at least two to learn")
+    # Held-out classes leave every part, and become a set of unfamiliar texts.
     kept = {
         part: [row for row in rows if row.label not in left_out] for part, rows in parts.items()
     }
@@ -296,6 +299,7 @@ def texts_named(
     if root is None and TEXT_DATA[name].needs_root:
         raise Refused("DATA_ROOT", "The run names no folder", "train again with data_root")
     root = (root or Path()).expanduser()
+    # A file a text: only those are read. Rows of a table need the whole table.
     if name == NEWSGROUPS or (name == "texts" and root.is_dir() and not _tables(root)):
         cleaned = SHORTENED[strip] if name == NEWSGROUPS else str
         return [cleaned(named_text(root, row_id)) for row_id in row_ids]
@@ -326,6 +330,7 @@ def _split(
     """Return the split: the source's own parts, and what is missing of them by the seed."""
     n = {part: len(rows) for part, rows in parts.items()}
     sizes = TEXT_DATA[name].sizes
+    # A whole with the sizes that the papers state: cut in their proportions.
     if "" in n and sizes:
         total, there = sum(sizes.values()), len(labels)
         n_val, n_test = (round(sizes[part] * there / total) for part in ("val", "test"))

@@ -113,8 +113,11 @@ def to_numbers(
             what = f"Trees have up to {longest} words and joins, and are read whole"
             raise UsageError("SETTING", what, f"set text.length to {longest} or more, taken first")
         trained = [[word for word in text if word != JOIN] for text in trained]
+    # From the training part alone: a word that only the test part
+    # has must be unknown, as it will be in use.
     known = vocabulary(trained, n_words)
     if trees:
+        # JOIN takes a fixed place behind padding and unknown, whatever words there are.
         known = (*known[:2], JOIN, *known[2:])
     encoded = {part: numbers(of, known, lengths[part], taken) for part, of in read.items()}
     return _dataset(corpus, known, encoded)
@@ -205,6 +208,7 @@ def load_texts(
     n_words = len(data.vocabulary) - 2 - trees
     others = "0" if settings.fixed else "drawn"
     text = f"{path.name} has vectors of {n_found:,} of {n_words:,} words; the others are {others}."
+    # Vectors decide what is learned, so they count in the digest of the data.
     return replace(
         data,
         vectors=vectors,
@@ -225,6 +229,7 @@ def _of_bert(corpus: TextCorpus, folder: Path, settings: TextConfig) -> TextData
         f"Training began with all of BERT that {WEIGHTS} in {folder.name} holds (SHA-256 begins "
         f"{of_weights[:12]}); the last layer, head.weight and head.bias, was new."
     )
+    # Weights to begin with count as data: another file of them is another training.
     return replace(
         data,
         digest=digest(data.digest, of_weights, repr(sorted(read_object(folder / CONFIG).items()))),

@@ -87,15 +87,18 @@ class WordPieces:
         out: list[int] = []
         ends = [0]
         for text in texts:
+            # Accents come apart from their letters, and are then left out as marks.
             plain = unicodedata.normalize("NFD", text) if self.lower else text
             spaced = plain.translate(spacing)
             read = [number[START]]
             for word in (spaced.lower() if self.lower else spaced).split():
+                # Nothing behind what is read is cut, in texts of any length.
                 if len(read) >= length:
                     break
                 if word not in cut:
                     cut[word] = _cut(word, number)
                 read += cut[word]
+            # END counts in the length, also where the text was cut.
             out += [*read[: length - 1], number[END]]
             ends.append(len(out))
         return np.array(out, np.int64), np.array(ends, np.int64)
@@ -106,6 +109,7 @@ def _cut(word: str, number: Mapping[str, int]) -> list[int]:
     cut: list[int] = []
     start = 0 if len(word) <= LONGEST else len(word)
     while start < len(word):
+        # Greedy, the longest piece first; a rest that no piece fits makes the whole word unknown.
         for end in range(len(word), start, -1):
             piece = (INSIDE if start else "") + word[start:end]
             if piece in number:
@@ -143,11 +147,13 @@ def read_pieces(folder: Path) -> WordPieces:
         vocabulary = _part(model, "vocab")
         pieces = sorted(vocabulary, key=lambda piece: str(vocabulary[piece]).zfill(9))
         kinds = model.get("type"), stated.get("type"), _part(whole, "pre_tokenizer").get("type")
+        # A piece's number is its place in the matrix of vectors: a gap would shift all that follow.
         in_order = [vocabulary[piece] for piece in pieces] == list(range(len(pieces)))
         if kinds != ("WordPiece", "BertNormalizer", "BertPreTokenizer") or not in_order:
             raise _other(path, f"is no tokenizer of BERT: {kinds[0]!r:.40}")
         lower = stated.get("lowercase", True)
     chinese = stated.get("tokenize_chinese_chars", stated.get("handle_chinese_chars", True))
+    # A tokenizer that cuts otherwise than the model was trained with gives other answers, silently.
     if chinese is not True or stated.get("strip_accents") not in (None, lower):
         raise _other(path, "treats accents or Chinese characters otherwise than BERT")
     lacking = {START, END, UNKNOWN, PADDING}.difference(pieces)

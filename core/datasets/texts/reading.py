@@ -84,6 +84,7 @@ def class_folders(
     with os.scandir(folder) as entries:
         inside = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     for name in sorted(name for name in inside if not name.startswith(".")):
+        # Sorted by path: what the file system returns first must not decide the split.
         for path in _files(folder / name):
             row_id = path.relative_to(root).as_posix()
             if path.is_symlink():
@@ -113,6 +114,7 @@ def named_text(root: Path, row_id: str) -> str:
     """Return the text of one file below a folder; Refused DATA_ROOT where it is not there."""
     path = root / row_id
     try:
+        # A name is stored with a run and may be anybody's: it must not lead out of the folder.
         inside = path.resolve().is_relative_to(root.resolve()) and not path.is_symlink()
         there = inside and path.is_file()
     except (OSError, ValueError):
@@ -146,6 +148,7 @@ def lines_of(path: Path, delimiter: str, budget: Budget) -> Iterator[tuple[int, 
             what = f"{name} has more than {MAX_BYTES:,} bytes"
             raise Refused("TABLE_SIZE", what, "give a part of it", location=name)
         with path.open(encoding="utf-8-sig", newline="") as file:
+            # Tabs divide without quoting: a lone quote is a word like any other there.
             reader = (
                 csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
                 if delimiter == "\t"
@@ -232,6 +235,7 @@ def known_table(
         if cell in classes:
             texts = [text for k, text in enumerate(cells) if k != label % len(cells)]
             rows.append(TextRow("\n".join(texts), classes[cell], f"{path.name}:{line}"))
+        # Only the first line can be a header; later a strange label is a mistake.
         elif rows or line > 1:
             what = f"The label of this line is {cell[:40]!r}, and {', '.join(classes)} are expected"
             raise Refused("LABEL_LIST", what, "use the labelled file", f"{path.name}, line {line}")
@@ -284,6 +288,7 @@ def _nodes(tree: str, place: str) -> Iterator[tuple[str, str]]:
     if len(tree) > LONGEST_TREE:
         what = f"This tree has more than {LONGEST_TREE:,} characters"
         raise Refused("TABLE_SIZE", what, "give one tree a line", place)
+    # A stack, not recursion: a crafted tree of 5,000 brackets would overflow it.
     opened: list[tuple[str, list[tuple[bool, str]]]] = []  # label and contents of each open node
     closed = False
     for part in PART.finditer(tree):

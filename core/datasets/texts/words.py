@@ -141,11 +141,13 @@ def without_quotes_and_footer(body: str) -> str:
     while lines and not lines[-1].strip():
         lines.pop()
     start = max(0, len(lines) - FOOTER_LINES)
+    # A rule of dashes near the end begins a signature; further up it divides the text.
     rules = [k for k in range(start, len(lines)) if RULE.fullmatch(lines[k])]
     if rules:
         lines = lines[: rules[-1]]
     while lines and not lines[-1].strip():
         lines.pop()
+    # The last paragraph, if it is short and holds an address, and is not all there is.
     begin = next((k + 1 for k in range(len(lines) - 1, -1, -1) if not lines[k].strip()), 0)
     last = lines[begin:]
     if begin and len(last) <= SIGNATURE_LINES and any(MAIL.search(line) for line in last):
@@ -229,6 +231,7 @@ def numbers(
     out: list[int] = []
     ends = [0]
     for text in texts:
+        # Known words alone, then the last of them: as the released code reads.
         if taken == LAST:
             words_read = [number[word] for word in text if word in number][-length:]
         else:
@@ -262,6 +265,7 @@ def read_vectors(path: Path, known: Sequence[str], dimension: int) -> tuple[Vect
         DATA_ROOT: no such file. TABLE_SIZE, DTYPE, NONFINITE: a line that is too long, has another
         number of numbers, or something else. EMPTY: it has none of the words.
     """
+    # As bytes: files of vectors hold words that are no valid UTF-8.
     number = {word.encode(): k for k, word in enumerate(known)}
     vectors = np.full((len(known), dimension), np.nan, np.float32)
     seen: set[int] = set()
@@ -289,6 +293,7 @@ def _fill(
         if n == 1 and word.isdigit() and rest.isdigit():
             continue
         row = number.get(word)
+        # Of two million lines only those of known words are parsed.
         if row is None or row in seen:
             continue
         dimension = vectors.shape[1]
