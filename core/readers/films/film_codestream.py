@@ -64,10 +64,14 @@ def png_skeleton(data: memoryview) -> Skeleton:
     depth, colour, key, orientation, at, kind = 0, 0, None, 1, len(PNG), b""
     texts = 0  # bytes that they unpack to
     while kind != b"IEND":
+        # A chunk is length, kind, body and checksum: 12 bytes beside the body. Every
+        # length is held against the file before it is used.
         if at + 12 > data.nbytes:
             raise damaged()
         length, kind = struct.unpack_from(">I4s", data, at)
         end = at + 12 + length
+        # IHDR first and only there: a second one could claim other
+        # sizes than the one that was checked.
         if end > data.nbytes or (kind == b"IHDR") != (at == len(PNG)):
             raise damaged()
         body = data[at + 8 : end - 4]
@@ -75,6 +79,7 @@ def png_skeleton(data: memoryview) -> Skeleton:
             if body.nbytes != 13:
                 raise damaged()
             width, height, depth, colour = struct.unpack_from(">IIBB", body)
+            # Before any decoder sees it: a PNG of 1 kB can claim 100,000 x 100,000 pixels.
             check_claim(width, height)
         elif kind == b"acTL":
             what = "This is an animated PNG: several frames"
@@ -87,6 +92,8 @@ def png_skeleton(data: memoryview) -> Skeleton:
                 raise _texts("the texts in the picture unpack", MAX_TEXTS)
         elif kind == b"tRNS" and colour == 0 and depth == 16:
             key = int.from_bytes(body[:2], "big")
+        # A list of what is kept, not of what is dropped: unknown
+        # chunks may carry names or other files.
         if kind in PNG_KEPT:
             chunks.append(data[at:end])
         at = end
@@ -97,10 +104,13 @@ def png_skeleton(data: memoryview) -> Skeleton:
 def _text_size(kind: bytes, body: bytes) -> int:
     """Return how long a text or profile is unpacked; an absurd one is refused at MAX_TEXT."""
     _, _, rest = body.partition(b"\0")
+    # After keyword and NUL: a byte for the method; of iTXt a flag, the method, language and
+    # translated keyword, and its text may be plain.
     packed = rest[1:]
     if kind == b"iTXt":
         packed = rest[2:].split(b"\0", 2)[-1] if rest[:1] == b"\1" else b""
     try:
+        # Unpacked to one byte beyond the limit and no further: a bomb shows itself there.
         size = len(zlib.decompressobj().decompress(packed, MAX_TEXT + 1))
     except zlib.error:
         # It is dropped unread, so its damage matters to nobody, but finding it may have taken as
@@ -129,10 +139,12 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
             break
         length = int.from_bytes(data[at : at + 2], "big")
         end = at + length
+        # The length counts its own two bytes; less would make no progress, for ever.
         if length < 2 or end > len(data) or marker == SOI:
             raise damaged()
         body = data[at + 2 : end]
         if marker in JPEG_FRAMES:
+            # One frame only: a second could be the one that a decoder obeys.
             if depth or len(body) < 6:
                 raise damaged()
             depth, height, width, _ = struct.unpack_from(">BHHB", body)
@@ -143,6 +155,8 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
                 raise Refused("IMAGE_KIND", what, remedy)
         if marker == EXIF and body[:6] == b"Exif\0\0":
             orientation = _orientation(body[6:])
+        # Compressed bytes have no length: they end at a marker that is
+        # neither a stuffed 0xFF 00 nor a restart.
         if marker == SOS:
             after = SCAN_END.search(data, end)  # a marker other than a restart
             if after is None:
@@ -180,6 +194,7 @@ def _orientation(exif: bytes) -> int:
     if start + 2 > len(exif):
         return 1
     (count,) = struct.unpack_from(f"{order}H", exif, start)
+    # The count is the file's claim: no more entries than bytes that are there.
     for entry in range(min(count, (len(exif) - start - 2) // 12)):
         tag, kind, _, value = struct.unpack_from(f"{order}HHIH", exif, start + 2 + 12 * entry)
         if tag == ORIENTATION:
@@ -274,6 +289,7 @@ def survey(source: bytes, *, ls: bool) -> Codestream:
         end = at + int.from_bytes(source[at : at + 2], "big")
         if end < at + 2 or end > len(source) or marker in BARE:
             raise damaged()
+        # The frame header must be of the kind that the file's tags name, and the only one.
         if marker in frames | OTHER_FRAMES:
             if header or marker not in frames:
                 raise damaged()
@@ -291,6 +307,8 @@ def survey(source: bytes, *, ls: bool) -> Codestream:
     if len(header) < 6 or source[:2] != b"\xff\xd8":
         raise damaged()
     depth, rows, columns, samples = struct.unpack_from(">BHHB", header)
+    # A sequential frame has a scan for each colour at the most; thousands
+    # of scans would keep a decoder busy for hours.
     if not 1 <= len(scans) <= samples:
         raise damaged()
     return Codestream(

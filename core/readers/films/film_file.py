@@ -143,10 +143,12 @@ def show(stored: Stored, display: Display) -> tuple[Pixels, Notice | None]:
         IMAGE_TRUNCATED: tags that make no finite values.
     """
     low = int(stored.min())
+    # At most 65,536 stored values: each is worked out once, and pixels look theirs up in the table.
     steps = np.arange(low, int(stored.max()) + 1)
     values = display.rescaled(steps.astype(np.float64))
     if not np.isfinite(values).all():
         raise damaged()
+    # In stored values, before any rescaling: so the standard counts padding.
     first, last = display.padding or (1, 0)
     outside = (steps >= first) & (steps <= last)
     voi, notice = display.voi, None
@@ -170,6 +172,7 @@ def show(stored: Stored, display: Display) -> tuple[Pixels, Notice | None]:
         text = f"{display.bits} bits per pixel: values, {least:g} to {high:g}, "
         if with_notice:
             notice = Notice(NoticeCode.WINDOW, text + "were spread over black to white")
+    # After the window, as the standard orders it: modality, values of interest, presentation.
     if display.inverted:
         shares = 1 - shares
     shares[outside] = 0
@@ -224,11 +227,14 @@ def read_dicom(data: memoryview) -> Film:
     Exception
         Whatever pydicom and Pillow throw at damaged files.
     """
+    # The first 128 bytes of DICOM are free: a file that is also a ZIP,
+    # PDF or script there would be read as either.
     marked = bytes(data[128:132]) == DICOM
     if marked and bytes(data[:16]).startswith(OTHER_KINDS):
         what = "The file is DICOM and a file of another kind at once"
         raise Refused("FORMAT_MISMATCH", what, SAVE_AGAIN)
     tags = _tags(data, marked=marked)
+    # Before a pixel is decoded: rows and columns are only what the file says.
     check_claim(int(tags.Columns), int(tags.Rows))
     if int(tags.get("NumberOfFrames") or 1) > 1:
         raise Refused("IMAGE_FRAMES", "This is a DICOM file of several frames", "export one frame")
@@ -277,6 +283,7 @@ def read_dicom(data: memoryview) -> Film:
 
 def _tags(data: memoryview, *, marked: bool) -> FileDataset:
     """Return the few tags that are needed, without reading the others."""
+    # Reading stops behind the pixels, so that private tags of any size and kind are never parsed.
     passed: list[int] = []  # the pixels, and what follows them
 
     def stop(tag: int, *_: object) -> bool:
@@ -293,6 +300,7 @@ def _tags(data: memoryview, *, marked: bool) -> FileDataset:
         begin = start + 12 + length
         reader = zlib.decompressobj(-zlib.MAX_WBITS)
         body = reader.decompress(data[begin:], MAX_UNPACKED + 1)
+        # Deflate shrinks zeros a thousandfold: unpacked to one byte beyond what a film can need.
         if len(body) > MAX_UNPACKED:
             what = f"A deflated DICOM file that unpacks to more than {MAX_UNPACKED:,} bytes"
             raise Refused("ARCHIVE_SIZE", what, NATIVE)
@@ -303,6 +311,7 @@ def _tags(data: memoryview, *, marked: bool) -> FileDataset:
         # Padded with zeros, which end a name, the name of the plain form is as long.
         renamed = bytes(data[:begin]).replace(DEFLATED, DEFLATED[:-3] + bytes(3))
         plain = memoryview(renamed + body)
+    # Only TAGS become values: names and dates of the patient are skipped where they stand.
     tags = filereader.read_partial(
         io.BytesIO(plain), stop_when=stop, force=not marked, specific_tags=list(TAGS)
     )
@@ -323,6 +332,7 @@ def _tags(data: memoryview, *, marked: bool) -> FileDataset:
 def _stored(tags: FileDataset, *, grey: bool) -> Stored:
     """Return the decoded pixels: (H, W) of at most 16 bits, or (H, W, 3) uint8 RGB."""
     bits, allocated = int(tags.BitsStored), int(tags.BitsAllocated)
+    # Packed, shifted or odd bits are refused, not guessed: wrong bits still look like a film.
     plain = allocated in ((8, 16) if grey else (8,)) and int(tags.HighBit) == bits - 1
     if not plain or not 1 <= bits <= allocated or int(tags.SamplesPerPixel) != (1 if grey else 3):
         what = f"Pixels of {allocated} bits, {bits} of them used, which are not read in this form"
@@ -357,6 +367,8 @@ def _compressed(syntax: UID) -> Refused:
 
 def _grey(stored: Stored, tags: FileDataset, notices: list[Notice]) -> Pixels:
     bits, signed = int(tags.BitsStored), int(tags.get("PixelRepresentation") or 0) == 1
+    # Of 8 bits the whole range is shown, as exporters mean it;
+    # deeper films use a part of theirs only.
     half = 2 ** (bits - 1)
     first: Value = tags.get("PixelPaddingValue")
     last: Value = tags.get("PixelPaddingRangeLimit", first)
@@ -367,6 +379,7 @@ def _grey(stored: Stored, tags: FileDataset, notices: list[Notice]) -> Pixels:
     inverted |= tags.get("PresentationLUTShape") == "INVERSE"
     modality = _table(tags, "ModalityLUTSequence")
     voi: Lut | Window | None = _table(tags, "VOILUTSequence")
+    # A table beats a window, and a window what is there: C.11.2 of the standard.
     stated = tags.get("WindowCenter") is not None and tags.get("WindowWidth") is not None
     if voi is None and stated:
         function = str(tags.get("VOILUTFunction") or LINEAR)
@@ -408,6 +421,7 @@ def _table(tags: FileDataset, keyword: str) -> Lut | None:
     if not items:
         return None
     count, first, bits = (int(number) for number in items[0].LUTDescriptor)
+    # 16 bits cannot say 65,536, so the standard writes 0.
     count = count or 2**16
     raw: Value = items[0].LUTData
     if isinstance(raw, bytes):
@@ -444,6 +458,7 @@ def read_film_file(source: FileBytes) -> Film:
     """
     if source.size == 0:
         raise Refused("EMPTY_FILE", "The file is empty (0 bytes)", SAVE_AGAIN)
+    # By content alone; a name is never asked.
     head = bytes(source.data[:512])
     try:
         with warnings.catch_warnings():
@@ -454,6 +469,8 @@ def read_film_file(source: FileBytes) -> Film:
         raise
     except Exception:  # noqa: BLE001  decoders throw anything at damaged files, and may quote them
         raise damaged() from None
+    # What was decoded is held against the limits again: the
+    # header may have lied to the decoder, too.
     check_sides(film.pixels)
     if film.pixels.min() == film.pixels.max():
         blank = Notice(
@@ -492,6 +509,7 @@ def read_picture(data: memoryview) -> Film:
         Whatever Pillow throws at damaged files.
     """
     form = "PNG" if bytes(data[:8]) == PNG else "JPEG"
+    # Pillow sees the skeleton alone: no texts, profiles, or bytes behind the end.
     bones = png_skeleton(data) if form == "PNG" else jpeg_skeleton(bytes(data))
     with Image.open(io.BytesIO(bones.data), formats=(form,)) as picture:
         picture.load()
@@ -511,6 +529,8 @@ def read_picture(data: memoryview) -> Film:
             notices = []
             if opaque.mode in ("P", "PA") or "transparency" in opaque.info:
                 opaque = opaque.convert("RGBA")
+            # Pixels under full transparency may hold anything: they
+            # are drawn on black, and that is said.
             if opaque.mode in ("LA", "RGBA"):
                 # Without its alpha channel, drawn on black where that is not opaque.
                 plain, alpha = opaque.mode.removesuffix("A"), opaque.getchannel("A")

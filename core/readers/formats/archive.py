@@ -47,6 +47,8 @@ class Archive:
                 raise Refused("FORMAT_UNKNOWN", cut_off(source.size), COPY_AGAIN) from error
             raise _damaged("the directory cannot be read") from error
         # What follows the last record, which ends with its comment and the comment's length.
+        # zipfile takes the last end record it finds; bytes behind it could be a
+        # second archive, which another program would open.
         comment = len(self._zip.comment)
         last = bytes(source.data[max(0, source.size - END_RECORD - comment) :])
         if not (last.startswith(END_MARK) and last[20:22] == comment.to_bytes(2, "little")):
@@ -118,6 +120,7 @@ def _check_directory(members: list[zipfile.ZipInfo], start: int, most: int) -> N
     if len(members) > most:
         what = f"The archive has {len(members)} members; at most {most} are read"
         raise Refused("ARCHIVE_COUNT", what, "pack only the prediction file")
+    # Of two members with one name programs disagree on which counts.
     seen: set[str] = set()
     for member in members:
         name = member.filename
@@ -127,6 +130,8 @@ def _check_directory(members: list[zipfile.ZipInfo], start: int, most: int) -> N
         seen.add(name)
     for member in members:
         name = member.filename
+        # Zip slip: absolute paths, drives, backslashes and `..`;
+        # and a name that zipfile cut at a NUL.
         escapes = name.startswith("/") or "\\" in name or re.match(r"[A-Za-z]:", name)
         if escapes or ".." in name.split("/") or member.orig_filename != name:
             what = "The member's name leaves the archive"
@@ -137,6 +142,7 @@ def _check_directory(members: list[zipfile.ZipInfo], start: int, most: int) -> N
             raise _damaged("the member is encrypted", name)
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise _damaged(f"compression method {member.compress_type} is not read", name)
+    # Sizes as the directory claims; `_inflated` holds each member to its claim.
     inflated = sum(m.file_size for m in members)
     stored = sum(m.compress_size for m in members)
     if inflated > RATIO_FLOOR and inflated > defaults.MAX_RATIO * max(1, stored):
@@ -177,6 +183,7 @@ def unpacked(source: FileBytes) -> FileBytes:
     out, packed = bytearray(), bytes(source.data)
     while packed:  # of one member after another
         stream = zlib.decompressobj(GZIP)
+        # Block by block, checked after each: a gzip file has no size that could be checked before.
         while not stream.eof:
             try:
                 block = stream.decompress(packed, BLOCK)
@@ -263,6 +270,7 @@ def read_pictures(source: FileBytes) -> PackedPictures:
     hidden = {n for n, ps in pieces.items() if any(p[:1] == "." or p == "__MACOSX" for p in ps)}
     members = {name: name for name in pieces if name not in hidden}
     parts = [path.split("/") for path in members]
+    # One folder around all is what most programs add when they pack a folder.
     around = {part[0] for part in parts}
     if len(around) == 1 and not around & {"val", "test"} and all(len(part) > 2 for part in parts):
         # One folder around all folders, which names no part, is left out.

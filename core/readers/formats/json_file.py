@@ -60,6 +60,7 @@ def spread(rows: Sequence[Row]) -> tuple[list[Row], tuple[str, ...]]:
         made.append("of several choices in a record the first was read")
     rows = _of_label_studio(rows) or replies or _unwrapped(rows)
     out = [dict(row) for row in rows]
+    # The first row says which fields are lists; a field counts only if every row has such a list.
     for key, first in (rows[0] if rows else {}).items():
         if not isinstance(first, list | dict):
             continue
@@ -104,11 +105,13 @@ def _of_openai(rows: Sequence[Row]) -> list[Row]:
         body: object = (_choices_of(row) or [None])[0]
         for name in ("logprobs", "content"):
             body = body.get(name) if isinstance(body, dict) else None
+        # One token: the top alternatives of a longer reply are not scores of its answer.
         token = body[0] if isinstance(body, list) and len(body) == 1 else None
         if not isinstance(token, dict) or "logprob" not in token:
             return []
         of_reply = {k for k in REPLY if isinstance(row.get(k), dict | list)}
         own = {k: v for k, v in row.items() if k not in of_reply and v not in (None, [], {})}
+        # Where `answer` always repeats the token, it is the model's own, and not the truth.
         sampled &= str(own.get("answer")).strip() == str(token.get("token")).strip()
         out.append(own | {COMPLETION: token.get("top_logprobs") or [token]})
     answered = any("answer" in row for row in out)
@@ -160,6 +163,8 @@ def _put(
     for row, item in zip(rows, lists, strict=True):
         row.pop(key, None)
         top = max(item, key=lambda label: item[label])
+        # The same labels in every row are the classes; else only
+        # the best of each row can be compared.
         if whole:
             row.update({f"{key}.score.{label}": score for label, score in item.items()})
         else:
@@ -190,6 +195,7 @@ def _pair(item: Row) -> tuple[str, float] | None:
     names, scores = NAMES & keys.keys(), SCORES & keys.keys()
     if len(names) > 1:  # ultralytics writes name and number of each class
         names = {name for name in names if isinstance(item[keys[name]], str)}
+    # A box or a span beside the score is a detection: several to a row, and no class scores.
     if len(names) != 1 or len(scores) != 1 or PLACED & keys.keys():
         return None
     score = scores.pop()
@@ -235,6 +241,7 @@ def records_in(tree: object, records: str | None) -> list[Row] | None:
     Raises Refused UNDECIDED: several lists may be meant. AMBIGUOUS_KEYS: there is no list at the
     path. CSV_HEADER: two lists have one path.
     """
+    # Keys may hold dots, so two lists can have one path: refused, not chosen.
     pairs = list(_lists(tree, "", 0)) if isinstance(tree, dict) else []
     lists = dict(pairs)
     if len(lists) < len(pairs):
@@ -245,6 +252,7 @@ def records_in(tree: object, records: str | None) -> list[Row] | None:
             what = f"--records names {records!r}, which is no list of records"
             raise Refused("AMBIGUOUS_KEYS", what, f"use one of {listed(list(lists)) or 'none'}")
         return lists[records]
+    # Long lists of numbers beside the records are arrays, of which the records are a part.
     longest = max((len(rows) for rows in lists.values()), default=0)
     if not lists or _holds_numbers(tree, max(2, longest // 2), 0):
         return None
@@ -315,6 +323,7 @@ def harness_contents(rows: Sequence[Row]) -> Contents | None:
     if width < 2:
         what = "One log-likelihood a row (lm-evaluation-harness): a perplexity, no choice"
         raise Refused("DTYPE", what, "run a multiple-choice task")
+    # Questions may have fewer options than others: what is not there has probability 0.
     logits = np.full((len(rows), width), -np.inf)
     lengths = np.ones((2, len(rows), width))
     for at, (values, words) in enumerate(zip(options, texts, strict=True)):
@@ -336,6 +345,7 @@ def harness_contents(rows: Sequence[Row]) -> Contents | None:
         remedy = "write the number of the right option, from 0"
         raise Refused("LABEL_RANGE", what, remedy, f"row {at}")
     all_labels = [np.array(labels, np.int64) for labels in readings]
+    # The harness's own field `acc` decides between readings: it was computed from the same numbers.
     wrong = [_wrong(rows, "acc", logits, labels) for labels in all_labels]
     if all(wrong):
         what = f"The acc field disagrees with the target in {len(wrong[0])} of {len(rows)} rows"
@@ -352,6 +362,8 @@ def harness_contents(rows: Sequence[Row]) -> Contents | None:
     again = len(set(ids)) < len(ids)  # asked several times, or of several filters
     entries = {"logits": logits, "labels": labels, "question" if again else "id": text_array(ids)}
     text = "scores are the log-likelihoods of the options, not divided by their length (acc)"
+    # acc_norm divides by the length of the option; kept as a
+    # choice, since softmax of it is another claim.
     by_length = [logits / count for count in lengths if any(map(any, texts))]
     by_length = [scores for scores in by_length if not _wrong(rows, "acc_norm", scores, labels)]
     if by_length:
@@ -385,6 +397,7 @@ def _option_texts(row: Row, count: int) -> list[str]:
     texts = [str(pair[1]) if isinstance(pair, list) and len(pair) > 1 else "" for pair in pairs]
     if len(texts) != count:
         return [""] * count
+    # Mutual-information tasks score every option again without its question: the second half.
     half = count // 2
     contexts = [next(iter(pair), None) for pair in pairs[half:] if isinstance(pair, list)]
     again = any(texts) and texts[:half] == texts[half:] and contexts == [""] * half
@@ -413,6 +426,7 @@ def _wrong(rows: Sequence[Row], field: str, scores: np.ndarray, labels: np.ndarr
     if not all(isinstance(value, int | float) for value in stated):
         return []
     right = scores.argmax(axis=1) == labels
+    # A tie can be counted either way by the harness, and shows nothing.
     tied = (scores == scores.max(axis=1, keepdims=True)).sum(axis=1) > 1
     differ = (right != (np.array(stated, np.float64) > 0.5)) & ~tied
     return [int(at) for at in np.flatnonzero(differ)]
@@ -459,7 +473,8 @@ def inspect_rows(tree: object, scorer: str | None = None) -> list[Row] | None:
         choices = [ReadChoice(f"the scorer {name}", {"records": name}) for name in stating]
         raise undecided(f"Several scorers differ: {listed(stating)}", *choices)
     rows: list[Row] = [{**row, "confidence": row.get("confidence")} for row in made[stating[0]]]
-    if len({row["id"] for row in rows}) < len(rows):  # asked several times
+    # Asked several times in epochs: rows get names of their own and stay together as one question.
+    if len({row["id"] for row in rows}) < len(rows):
         rows = [
             {**row, "id": f"{row['id']}, epoch {row.get('epoch', at)}", "question": row["id"]}
             for at, row in enumerate(rows)
@@ -515,6 +530,8 @@ def table_of(tree: object) -> JsonTable | None:
     """
     if not isinstance(tree, dict):
         return None
+    # pandas' orient="split"; then "table" with its schema; then
+    # "columns" or "index", which look alike.
     columns, data = tree.get("columns"), tree.get("data")
     names = columns if isinstance(columns, list) else []
     if names and isinstance(data, list) and all(isinstance(name, str | int) for name in names):
@@ -596,6 +613,8 @@ def _by_column(
 ) -> tuple[bool, tuple[Notice, ...]]:
     """Tell whether the outer keys name columns: rows are numbered, mixed, or the more."""
     inner = next(iter(tree.values()))
+    # Keys that count are row numbers; where both or neither do,
+    # kinds of cells tell, then which are fewer.
     if outer_counts != inner_counts:
         return inner_counts, ()
     columns_plain = all(_one_kind(column.values()) for column in tree.values())
@@ -642,6 +661,7 @@ def contents_of_json(tree: object, records: str | None = None) -> Contents:
 
     `records` is the path of a list of records inside it, or the scorer of a log.
     """
+    # In the order of how plainly a layout shows itself: a log, a table, a list of records, a tree.
     samples = inspect_rows(tree, records)
     table = table_of(tree) if samples is None else None
     nested = records_in(tree, records) if samples is None and (table is None or records) else None
@@ -697,6 +717,7 @@ def _document(source: FileBytes) -> tuple[_Document, list[Notice]]:
         tree = _value(text)
     except json.JSONDecodeError as error:
         # Valid up to the end of a line, and another value follows below: one value a line.
+        # JSON by lines often has the suffix .json.
         before = error.doc[: error.pos].rstrip(" \t\r")
         if by_line or (error.msg == "Extra data" and before.endswith("\n")):
             return _lines(text), notices
@@ -750,6 +771,7 @@ def _invalid(error: Exception, location: str = "") -> Refused:
 
 
 def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    # Python keeps the last of two equal keys, other programs the first: refused.
     out = dict(pairs)
     if len(out) < len(pairs):
         counts = Counter(name for name, _ in pairs)

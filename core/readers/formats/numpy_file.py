@@ -44,6 +44,7 @@ class SealedValue:
 
     def __setstate__(self, state: object) -> NoReturn:
         """Refuse BUILD."""
+        # BUILD would otherwise set attributes behind the checks of the constructor.
         raise Refused("PICKLE_SHAPE", "State given to an object that takes none", REMEDY)
 
 
@@ -121,6 +122,7 @@ def mapping(*pairs: object) -> OrderedMapping:
     items = pairs[0] if pairs else []
     if not isinstance(items, list) or any(not isinstance(i, list | tuple) for i in items):
         raise Refused("PICKLE_SHAPE", "A mapping made from an unknown form", REMEDY)
+    # Text only: Python salts the hash of text, so that collisions cannot be prepared.
     for key, value in items:
         if not isinstance(key, str):  # its hash is not salted, and may take for ever
             raise Refused("PICKLE_SHAPE", "A mapping whose keys are not text", REMEDY)
@@ -172,6 +174,8 @@ class Keys:
 
         Raises Refused PICKLE_LIMIT: too many keys. PICKLE_SHAPE: nothing on the stack to take.
         """
+        # A pickle is a program for a stack: its operations are followed
+        # here by kind alone, without making anything.
         effect = EFFECTS.get(code)
         if effect is not None:
             self._take(effect[0])
@@ -187,6 +191,7 @@ class Keys:
             at = self._marks.pop()
             items = self._stack[at:]
             del self._stack[at:]
+            # Keys and values take turns; only keys are hashed.
             if code in PAIRS:
                 self._count(items[::2])
             elif code in ITEMS:
@@ -210,6 +215,7 @@ class Keys:
 
     def _rarely(self, code: int, size: int) -> None:
         if code in (REDUCE, NEW_OBJECT):
+            # A call may hand its arguments back: nested ones stay nested.
             _, arguments = self._take(2)
             self._stack.append(NESTED if arguments == NESTED else OTHER)
         elif code == SET_ITEM:
@@ -242,7 +248,11 @@ class Keys:
     def _count(self, keys: bytearray) -> None:
         self._numbers += keys.count(NUMBER)
         self._others += keys.count(OTHER) + keys.count(TUPLE)
+        # The hash of a number is known: keys can be chosen that all collide, and
+        # the time grows with the square of their number.
         many = self._numbers > MAX_NUMBERS or self._others > MAX_OTHERS
+        # Python keeps no hash of a tuple: tuples whose parts are
+        # shared tuples take exponential time.
         if many or keys.count(NESTED):
             what = (
                 f"The file has more than {MAX_NUMBERS} numbers or {MAX_OTHERS} other keys"
@@ -317,6 +327,7 @@ def scan(data: memoryview, start: int = 0, *, persistent: bool = False) -> int:
     """
     at, size, keys = start, data.nbytes, Keys()
     memo = _Memo(keys)
+    # The whole pickle is walked before the unpickler sees a byte of it.
     for _ in range(MAX_OPCODES):
         if at >= size:
             raise Refused("PICKLE_SHAPE", cut_off(size), COPY_AGAIN)
@@ -328,9 +339,11 @@ def scan(data: memoryview, start: int = 0, *, persistent: bool = False) -> int:
         if code in FORBIDDEN or (code == PERSISTENT_ID and not persistent):
             name = FORBIDDEN.get(code, "BINPERSID")
             raise _broken(f"Operation {name}, which arrays never need")
+        # A length beyond the file would make the unpickler ask for that much memory.
         after = _skip(data, at, code)
         if after > size:
             raise Refused("PICKLE_LIMIT", cut_off(size), COPY_AGAIN)
+        # The unpickler's memo is an array as long as its largest index: one far index is gigabytes.
         if code in MEMO:
             if code == MEMOIZE:
                 memo.put(memo.filled)
@@ -567,6 +580,7 @@ def load(
 
     Raises Refused PICKLE_GLOBAL, PICKLE_LIMIT, PICKLE_SHAPE, OBJECT_DTYPE or DTYPE.
     """
+    # Scanned first; then only names of GLOBALS can be looked up, each one of our stand-ins.
     end = scan(data, start, persistent=storage is not None)
     file = io.BytesIO(data[start:end])
     try:
@@ -616,6 +630,7 @@ def array_of(data: memoryview, location: str, *, text: bool = False) -> Entry:
     if major not in (1, 2, 3):
         what = f".npy version {major}"
         raise Refused("HEADER_PARSE", what, "save it again with np.save", location)
+    # Version 1 has a header length of two bytes, later ones of four.
     width = 2 if major == 1 else 4
     length = int.from_bytes(data[8 : 8 + width], "little")
     start = 8 + width
@@ -635,6 +650,7 @@ def array_of(data: memoryview, location: str, *, text: bool = False) -> Entry:
     if len(shape) > MAX_DIMENSIONS or any(type(n) is not int or n < 0 for n in shape):
         what = f"Shape {str(sizes)[:80]}: expected at most {MAX_DIMENSIONS} sizes, none negative"
         raise Refused("HEADER_SHAPE", what, "save the array again with np.save", location)
+    # An axis of 0 makes the product 0, however large the others are.
     if math.prod(max(n, 1) for n in shape) > defaults.MAX_MAPPED_BYTES:  # also (0, 2**62)
         what = "The shape is larger than any memory"
         raise Refused("HEADER_SHAPE", what, "save the array again with np.save", location)
@@ -653,6 +669,7 @@ def array_of(data: memoryview, location: str, *, text: bool = False) -> Entry:
     expected = math.prod(shape) * dtype.itemsize  # Python integers: the product cannot overflow
     present = data.nbytes - start
     what = f"Shape {shape} needs {expected} bytes, the file holds {present}"
+    # As many bytes as the shape needs, neither fewer nor more.
     if expected > min(present, defaults.MAX_MAPPED_BYTES):
         remedy = f"the file is cut off or altered: {COPY_AGAIN}"
         raise Refused("HEADER_SHAPE", what, remedy, location)

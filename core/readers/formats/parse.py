@@ -51,6 +51,7 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
     Raises Refused UNDECIDED: several sheets hold cells. AMBIGUOUS_KEYS: there is no such sheet.
     EMPTY, FORMAT_UNKNOWN, or any code of `core.readers.formats.table_file`.
     """
+    # A sheet's name leads to an id, and the id to the member: the directory's order says nothing.
     links = {str(e.get("Id")): str(e.get("Target")) for e in _xml(archive, WORKBOOK_LINKS)}
     members = {}
     for sheet in _xml(archive, WORKBOOK).iter():
@@ -78,6 +79,7 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
         raise undecided(f"The workbook holds {len(names)} sheets: {listed(names)}", *choices)
     # Cells as the text table that they would be saved as.
     rows, n_hidden = next(iter(filled.values()))
+    # One cell in column XFD of row 1,048,576 would make a table of 17 billion empty cells.
     width = 1 + max(max(cells) for cells in rows)
     if width * len(rows) > MOST_EMPTY + 10 * sum(map(len, rows)):
         what = f"The sheet has {len(rows):,} rows of {width:,} columns, nearly all of them empty"
@@ -86,6 +88,7 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
     rows = rows[titles:]  # a line of one cell above the table is its title
     rows = [{at: re.sub(r"\s*[\r\n]\s*", " ", text) for at, text in rows[0].items()}, *rows[1:]]
     text = io.StringIO()
+    # From here on as the text table that Excel would save, by the same reader and its rules.
     text.write("sep=,\n")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerows([cells.get(at, "") for at in range(width)] for cells in rows)
@@ -103,6 +106,7 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
 def _xml(archive: Archive, name: str) -> ElementTree.Element:
     """Return a member as a tree; a document type, which may declare entities, is refused."""
     data = bytes(archive.read(name)) if name in archive.names else b"\0"
+    # Entities that name entities grow exponentially (billion laughs); UTF-16 could hide the word.
     if b"<!DOCTYPE" in data or b"\0" in data[:200]:
         raise Refused("FORMAT_UNKNOWN", "The workbook is damaged", AGAIN, name)
     try:
@@ -153,6 +157,7 @@ def _cells(row: ElementTree.Element, texts: list[str]) -> Iterator[tuple[int, st
         place = re.fullmatch(r"([A-Z]{1,3})[0-9]{1,7}", cell.get("r", "A1"))
         if place is None:
             raise Refused("FORMAT_UNKNOWN", "A cell of the sheet has no such place", AGAIN)
+        # Empty cells are left out of the file, so that places count, not the order.
         if "r" in cell.attrib:
             column = -1  # letters count columns: A, B, .. Z, AA
             for letter in place[1]:
@@ -226,6 +231,7 @@ def _cleaned(entries: Mapping[str, Entry]) -> tuple[dict[str, Entry], list[str]]
     """Return entries with question marks, and the names of those that have some now."""
     out, changed = dict(entries), []
     for name, entry in entries.items():
+        # Escape sequences in a cell could rewrite what a terminal shows.
         cells = entry.reshape(-1).tolist() if is_text(entry) else []
         # Most tables hold no such character, and `isprintable` is the cheaper test.
         if any(HARMFUL.search(cell) for cell in cells if not cell.isprintable()):
@@ -269,6 +275,7 @@ def _read_zip(source: FileBytes) -> Contents:
 def _archived(archive: Archive, records: str | None = None) -> Contents | None:
     """Return the contents of an archive that is itself a format, else None."""
     names = archive.names
+    # By members, in this order: a torch file and a workbook are ZIPs, too.
     if is_torch(names):
         return read_torch(archive, records)
     if WORKBOOK in names:

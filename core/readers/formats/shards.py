@@ -143,6 +143,7 @@ def read_shards(shards: Shards) -> Contents:
     first = next(pieces[0].parts(), None)
     if first is None:
         raise _miscounted(pieces[0])
+    # Room for all rows once, filled shard by shard: joined arrays would need twice the memory.
     joined = _room(first.entries, sum(piece.n_rows for piece in pieces))
     notices, starts, start = list[Notice](), list[tuple[int, str]](), 0
     for piece in pieces:
@@ -177,6 +178,7 @@ def _of_ranks(files: Sequence[FileBytes]) -> Contents:
         for name, numbered in by_name.items():
             if rank not in numbered:
                 raise Refused("LENGTH_MISMATCH", f"There is no {name} of rank {rank}", AGAIN)
+            # Lightning's writer saves which rows a rank had in a file of its own.
             if len(by_name) > 1 and INDICES & set(words_of(name)):
                 with about(numbered[rank].name):
                     numbers = list(_whole_numbers(settled(tree_of(numbered[rank]))))
@@ -205,6 +207,7 @@ def _of_ranks(files: Sequence[FileBytes]) -> Contents:
     keys = [k for k in keys if is_text(joined[k]) or is_whole(joined[k])]
     if keys:  # each row once, by its id
         key = keys[0]
+        # The first row of each id stays: the sampler's repeats are the same rows again.
         ids, at = np.unique(id_text(joined[key]).astype(str), return_index=True)
         twice = len(joined[key]) - len(ids)
         text = f"{counted(twice, 'row')} that several of them hold by {key} counted once"

@@ -163,6 +163,7 @@ def is_dicom(head: bytes) -> bool:
     """Whether a file begins as DICOM does: by its mark, or without one by its first tag."""
     if head[128:132] == DICOM:
         return True
+    # Without its mark a DICOM file begins with group 2 or 8, in either byte order.
     for order in ("<", ">"):
         group, element, length = struct.unpack(f"{order}HHI", head[:8].ljust(8, b"\0"))
         explicit = re.match(rb"[A-Z]{2}", head[4:6]) is not None

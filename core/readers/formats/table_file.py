@@ -56,6 +56,8 @@ def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -
         return array_of_column(pc.cast(column, kind.value_type), name, gaps=gaps)
     if column.null_count and pa.types.is_nested(kind):
         raise _missing(column, name)
+    # A gap makes a column text, as an empty cell of CSV does: it
+    # is refused by its row, never filled.
     if column.null_count and not pa.types.is_null(kind) and not (gaps and numeric):
         return text_array(["" if cell is None else str(cell) for cell in column.to_pylist()])
     if pa.types.is_decimal(kind):
@@ -64,6 +66,7 @@ def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -
         return np.asarray(column.to_numpy())
     tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     inner = kind.value_type if any(test(kind) for test in tests) else pa.null()
+    # A list a cell is a row of a matrix: all must be as long.
     if _is_number(inner) or pa.types.is_boolean(inner):  # lists: a matrix with a row for each
         lengths = pc.list_value_length(column).to_numpy()
         width = int(lengths[0]) if len(lengths) else 0
@@ -324,6 +327,7 @@ def rewritten(data: memoryview) -> tuple[memoryview, list[Notice]]:
     mark = "\t" if lines and "\t" in lines[0] else ","
     cells = [line.rstrip("\r\n").split(mark) for line in lines]
     names = cells[0] if cells else []
+    # Orange's marks before names; a single one may be a name.
     if sum(PREFIX.match(name) is not None for name in names) > 1:
         first = mark.join(PREFIX.sub("", name, count=1) for name in names) + "\n"
         return memoryview(first.encode() + bytes(data[len(lines[0].encode()) :])), _dialect(
@@ -367,6 +371,7 @@ def _weka(text: str) -> list[list[str]] | None:
     if not classes or any(":" not in cell and cell != "?" for row in rows for cell in row[:2]):
         return None
     names = ["actual", "predicted"]
+    # A distribution has a number a class; without it only that of the answer is there.
     spread = "distribution" in head
     if spread:
         width = max(len(row) for row in rows) - 2 - max(0, head.count(",") - 4 if commas else 0)
@@ -389,6 +394,7 @@ def _fasttext(text: str) -> list[list[str]] | None:
     lines = [line.split() for line in bare.splitlines() if line.strip()]
     if all(len(line) == 1 for line in lines):  # the true labels alone
         return [["label"], *lines]
+    # Labels and probabilities take turns, so an odd number of words begins with the truth.
     truth = len(lines[0]) % 2
     rows = [dict(zip(line[truth::2], line[truth + 1 :: 2], strict=False)) for line in lines]
     if any(len(line) % 2 != truth or len(line) < 2 for line in lines):
@@ -426,10 +432,12 @@ def read_csv(source: FileBytes, *, history: bool = False, text: bool = False) ->
         at_least = f"{count} columns" if len(line) < limit else f"more than {limit} bytes"
         what = f"The first line has {at_least}; at most {defaults.MAX_COLUMNS} columns are read"
         raise Refused("CSV_COLUMNS", what, "save one row for each sample", "line 1")
+    # Tools first, as their lines above the table would be taken for its header.
     data, tool_notices = rewritten(data)
     notices += tool_notices
     dialect = replace(sniff_dialect(data), text=text)
     notices += dialect_notices(dialect, data)
+    # Columns aligned by several spaces are one separator.
     if dialect.delimiter == " ":
         data = memoryview(re.sub(rb"[ \t]+", b" ", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", data)))
     names, headed, name_notices = _names(dialect)
@@ -520,6 +528,7 @@ def _parse(data: memoryview, dialect: Dialect, names: list[str], *, skip: int) -
         return "error"
 
     # Columns that must stay text: no date, no lost leading zero is to be guessed.
+    # Judged by the last line of the sample: the first may be a header.
     row = dialect.sample[0 if dialect.text else -1]
     text = {}
     for column, cell in enumerate(row):

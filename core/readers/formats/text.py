@@ -53,10 +53,12 @@ def decode(data: memoryview) -> tuple[memoryview, list[Notice]]:
         ]
     if head[:3] == codecs.BOM_UTF8:
         data = data[3:]
+    # NUL bytes would end a string in some parsers and not in others.
     for start in range(0, data.nbytes, BLOCK):
         at = bytes(data[start : start + BLOCK]).find(0)
         if at >= 0:
             raise Refused("CSV_ENCODING", "NUL bytes inside the text", REMEDY, f"byte {start + at}")
+    # Block by block with a decoder that remembers half a character at a block's end.
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         for start in range(0, data.nbytes, BLOCK):
@@ -100,6 +102,7 @@ def sniff_dialect(data: memoryview) -> Dialect:
     """
     head = sample_of(data)
     lines = re.split(r"\r\n|\n|\r", head.decode("utf-8", "ignore"))
+    # The sample may end in the middle of a line.
     if data.nbytes > len(head) and len(lines) > 1:
         lines = lines[:-1]
     stated = STATED.fullmatch(lines[0])
@@ -134,6 +137,7 @@ def sniff_dialect(data: memoryview) -> Dialect:
                 if any(is_number(cell) for cell in cells[0]):
                     skip, cells = skip - 1, (tuple(names), *cells)
                 break
+    # Decimal commas, where commas do not separate.
     comma = delimiter != "," and any(COMMA.fullmatch(c.strip()) for r in cells for c in r)
     return Dialect(delimiter, "," if comma else ".", skip, cells, stated=stated is not None)
 
@@ -212,6 +216,7 @@ def fractions(contents: Contents, *, divide: bool) -> Contents:
         within = np.isfinite(entry).all() and entry.min() >= 0 and entry.max() <= 100
         if within and role not in (Role.LABELS, Role.CORRECT, Role.IDS):
             percent[name] = role
+    # 0.5 under "percent" is a half percent if its neighbour is 60, and a half if all are below 1.
     above = {role for name, role in percent.items() if entries[name].max() > 1}
     for name, entry in entries.items():
         if not is_text(entry):
@@ -226,6 +231,7 @@ def fractions(contents: Contents, *, divide: bool) -> Contents:
         cells = [str(c).strip() for c in entry.reshape(-1).tolist()]
         blank = {cell for cell in cells if not cell or cell.lower() in MISSING}
         bare = [cell.removesuffix("%").rstrip() for cell in cells if cell not in blank]
+        # Numbers as text in a format that has numbers are numbers; in CSV they are parsed already.
         typed = contents.format != "csv" and any(mark in c for c in cells for mark in ".eE")
         if typed and entry.ndim == 1 and all(is_number(c) for c in cells):  # numbers as text
             entries[name] = np.array([float(cell) for cell in cells])

@@ -123,6 +123,8 @@ class Tensor(SealedValue):
         if math.prod(self.shape) == 0:
             return np.empty(self.shape, stored.dtype)
         steps = [s * stored.itemsize for s in self.stride]
+        # Checked before: offset, shape and strides stay inside the
+        # storage, or this would read other memory.
         flat = stored[self.offset :]
         return np.lib.stride_tricks.as_strided(flat, self.shape, steps, writeable=False).copy()
 
@@ -235,11 +237,13 @@ class _Storages:
             raise Refused("PICKLE_SHAPE", "An unknown storage", REMEDY)
         if not isinstance(key, str) or len(self.by_key) > MAX_TENSORS:
             raise Refused("PICKLE_LIMIT", "Too many storages", REMEDY)
+        # Tensors may share a storage; its bytes are read once.
         return self.by_key.setdefault(key, Storage(key, kind, size))
 
 
 def _fill(storage: Storage, raw: memoryview) -> None:
     check_dtype(storage.dtype, f"storage {storage.key}")
+    # The pickle claims a size, the archive another: both must agree.
     expected = storage.size * storage.dtype.itemsize
     if raw.nbytes != expected or expected > defaults.MAX_BYTES:
         what = f"Storage {storage.key} claims {expected} bytes, {raw.nbytes} are stored"
@@ -271,6 +275,7 @@ def open_torch(archive: Archive) -> SavedTensors:
     if f"{root}constants.pkl" in names or any(n.startswith(f"{root}code/") for n in names):
         what = "A TorchScript file is a program, and programs are not run"
         raise Refused("TORCHSCRIPT", what, "save the predictions of the model as arrays")
+    # Stored members are mapped where they lie; a compressed one could be a bomb.
     packed = [n for n in names if not archive.is_stored(n)]
     if packed:
         what = "A compressed member; torch.save never compresses"
@@ -278,6 +283,8 @@ def open_torch(archive: Archive) -> SavedTensors:
     member = f"{root}byteorder"
     if member in archive.names and bytes(archive.read(member)) != b"little":
         raise Refused("DTYPE", "Big-endian tensors", "save on a little-endian machine, or as .npz")
+    # The pickle names storages by key and reads none: numbers come
+    # later, and only those that are asked for.
     storages = _Storages()
     tree, _ = load(archive.read(f"{root}data.pkl"), NAMES, storages.meet)
     # A pickle that no tensor needs: another program may run it, or read it for this one.
@@ -314,6 +321,7 @@ def open_legacy(source: FileBytes) -> SavedTensors:
         _, at = load(source.data, {}, start=at)
     storages = _Storages()
     tree, at = load(source.data, NAMES, storages.meet, start=at)
+    # The list of keys says in which order the storages follow.
     keys, at = load(source.data, {}, start=at)
     if not isinstance(keys, list) or set(map(str, keys)) != set(storages.by_key):
         raise Refused("PICKLE_SHAPE", "The list of storages does not fit", REMEDY)

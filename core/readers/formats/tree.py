@@ -133,6 +133,7 @@ def rows_by_name(tree: object) -> list[Row]:
     if len(values) < MANY_NAMES:
         return []
     fields = [value for value in values if isinstance(value, dict)]
+    # Mappings in a mapping: rows if their cells are plain and all have the same fields.
     if len(fields) == len(values):
         cells = [cell for row in fields for cell in row.values()]
         flat = all(not isinstance(c, np.ndarray | list | tuple) or _width(c) for c in cells)
@@ -264,6 +265,7 @@ def _pairs(value: object) -> list[Pair]:
 def _positional(items: list[object] | tuple[object, ...]) -> FlatTree:
     """Name positions: a pair is (scores, labels); a pair of pairs is (validation, test)."""
     arrays, pairs, rows = _arrays(items), _pairs(items), rows_of(items)
+    # From the plainest to the rarest: a pair, an output with metrics, pairs by part, rows, batches.
     if len(arrays) == 2:
         return FlatTree(named_pair((arrays[0], arrays[1])), named=False)
     if len(items) == 3 and not rows and isinstance(items[2], dict):
@@ -378,12 +380,14 @@ def contents_of(
 
     Raises Refused PICKLE_SHAPE: too large, too deep, or not made of arrays. As of `of_loader`.
     """
+    # Values are counted and depth is bounded while the tree is settled: a list may hold itself.
     walk = _Walk(resolve)
     whole = _settled(tree, walk, 0)
     node = of_loader(whole, records)
     folds = _folds(node)
     held_out = join_mappings(folds) if folds else None
     node = rows_by_name(node) or node if held_out is None else dict(held_out.entries)
+    # Rows or batches: both are lists of mappings; batches are arrays of as many rows each.
     rows = rows_of(node)
     batches = join_mappings(rows) if rows else None
     if rows and not (batches and batches.certain):
@@ -515,6 +519,7 @@ def _sequence(items: list[object], node: Sequence[object]) -> object:
         bools = sum(isinstance(i, bool) for i in numbers)
         if bools == len(numbers):
             return np.array(numbers, dtype=bool)
+        # Python counts True as 1: a mixture is more likely a mistake than a number.
         if bools:
             raise Refused("DTYPE", "True or false among numbers", REMEDY)
         whole = all(isinstance(i, int) for i in numbers)
@@ -692,6 +697,7 @@ def join_lists(mapping: dict[str, object], listed: Container[str]) -> tuple[dict
     shape = (len(sizes), sizes[0]) if len(set(sizes)) == 1 else None
     flat = {k: v.reshape(-1) for k, v in others.items() if k in listed and v.shape == shape}
     rows = {array.shape[:1] for array in others.values()}
+    # Layers of a network are a list of arrays, too: joined only if something else has as many rows.
     if not out or (len(out) + len(flat) == 1 and rows and (sum(sizes),) not in rows):
         return mapping, 0
     return {**mapping, **out, **flat}, len(sizes)

@@ -92,6 +92,7 @@ def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: boo
         if key is not None and key not in names:
             what = f"{option} names {key!r}, which is not there"
             raise ambiguous(what, f"use one of {listed(names)}")
+    # Names say part and role: test_logits are the scores of the test part.
     by_split: dict[str | None, EntriesByRole] = {}
     for item in named:
         by_split.setdefault(item.split, {}).setdefault(item.role, []).append(item)
@@ -102,6 +103,7 @@ def lay_out_arrays(contents: Contents, options: ReadOptions, *, need_labels: boo
     parts = [_part(contents, by_split, split, guessed, options, need_labels) for split in scored]
     roles = {item.name: str(item.role) for item in named}
     used = {p.scores_name for p in parts} | {p.labels_name for p in parts}
+    # What was named like scores or labels and not taken is shown as not used.
     for name, role in roles.items():
         if role in (Role.SCORES, Role.LABELS) and name not in used:
             roles[name] = str(Role.UNUSED)
@@ -162,6 +164,7 @@ def _guess_scores(
     barred = (Role.LABELS, Role.ASIDE, Role.GROUP, Role.WEIGHT, Role.VOTES, Role.MEMBERS)
     wide = [n for n, e in entries.items() if e.ndim == 2 and e.shape[1] > 1]
     wide = [n for n in wide if not is_text(entries[n]) and entries[n].dtype.kind != "b"]
+    # A matrix of numbers that nothing else claims; one of 0 and 1 beside another is labels.
     matrices = [n for n in wide if known[n].role not in barred]
     if not matrices and len(entries) == 1 and not need_labels:
         # A single column of fractions, as a network with one output gives it.
@@ -198,6 +201,7 @@ def _part(
     if options.scores is None and set(words_of(chosen.name)) & MARGINS:
         raise margin_question(chosen.name)
     right = _first(contents, by_role, Role.CORRECT)
+    # Correctness stands for labels only where there are none, or where the user says so.
     judged = right is not None and (Role.LABELS not in by_role or options.correct_key is not None)
     labels = None
     if need_labels and not judged:
@@ -258,6 +262,7 @@ def _scores_of(
         return candidates[0]
     kinds = {c.name: c.kind for c in candidates if c.kind is not None}
     pair = set(kinds.values()) in ({LOGITS, ScoreKind.PROBABILITIES}, {LOGITS, ScoreKind.SIGMOID})
+    # Arrays of one shape are several models, unless they say the same as logits and probabilities.
     shapes = {contents.entries[name].shape for name in names}
     if len(shapes) == 1 and len(names) <= MOST_MODELS and not pair:
         what = f"Scores may be {listed(names)}, which are alike in shape: one model each"
@@ -351,6 +356,8 @@ def _decodes(table: Entry, labels: Entry, answers: Entry) -> bool:
     shares = [
         np.bincount(some.astype(np.int64), minlength=classes) / top.size for some in (top, truth)
     ]
+    # An accuracy must beat that of shuffled rows by three standard errors: two columns of 0 and 1
+    # agree in half of the rows by accident.
     chance = float(shares[0] @ shares[1])  # of two that know nothing of each other
     error = np.sqrt(chance * (1.0 - chance) / top.size)
     return bool(np.mean(truth == top) > chance + 3.0 * error)

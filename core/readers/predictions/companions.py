@@ -102,6 +102,7 @@ def attach_labels(
         return replace(part, labels=labels), tuple(notices)
     if part.ids is None or label_list.shared:
         part = replace(part, ids=_same_column(part, label_list.shared or label_list.id_column))
+    # Joined by name, whatever the order; else by order, and that is asked or said.
     if part.ids is not None and label_list.ids is not None:
         # The row of the label file for each row of the scores.
         row_ids, known = part.ids.tolist(), label_list.ids.tolist()
@@ -111,6 +112,7 @@ def attach_labels(
         if len(at) < len(known):
             needed = set(row_ids)
             _refuse_twice([name for name in known if name in needed], "the label file")
+        # A row without a label is refused by name: dropped rows are often the hard ones.
         missing = [str(name) for name in row_ids if name not in at]
         if missing:
             what = f"{len(missing)} of {len(row_ids)} rows have no label: {listed(missing)}"
@@ -285,6 +287,8 @@ def _id_columns(
                 if values == known or (_counts(values) and _counts(known)):
                     continue
                 share = len(set(values) & set(known)) / min(len(values), len(known))
+                # More than half of the smaller side: two columns of small
+                # whole numbers overlap by accident.
                 if share > 0.5 or (share > 0 and name == own and name not in part.scores_name):
                     pairs.append((name == own, share, name, own))
         if pairs:
@@ -306,6 +310,7 @@ def _id_columns(
             if not np.array_equal(entry, np.floor(entry)):
                 continue
             unique = len(_key_values(column, None)) == column.size
+            # Large ids saved as floats lose their last digits, and neighbours become equal.
             n_twice = entry.size - np.unique(entry).size
             if n_twice and unique and np.abs(entry).max() > LARGE:
                 what = f"{name} of the label file repeats {n_twice} values"
@@ -379,6 +384,7 @@ def _label_columns(
     numbers = [n for n in names if not is_text(entries[n]) or with_gaps(entries[n]) is not None]
     if len(names) == 1:
         return names, []
+    # As many columns as scores: by name if both have names, by order only where one side has none.
     if len(numbers) == width > 1:
         if not part.class_names or counts_up(part.class_names):
             return numbers, []
@@ -506,6 +512,7 @@ def attach_groups(
         for at, value in enumerate(cells.values.tolist()):
             with suppress(ValueError):  # what is no number is refused by its row
                 numbers[at] = float(value)
+        # Negative or missing weights have no meaning; 0 leaves a row out.
         bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0.0)))
         if bad.size:
             row = int(bad[0])
@@ -575,6 +582,7 @@ def attach_dates(
         n = len(part.scores) if part.labels is None else len(part.labels)
         fits = dates is not None and dates.of_row.size == n
         dated.append(replace(part, dates=dates if fits else None))
+    # Several columns of dates: the first is kept and the others are named.
     spare = [n for n in names if _without_split(n) != _without_split(key)]
     texts = [f"dates not used: {listed(spare)}"] if spare else []
     known = [part.dates for part in dated if part.dates is not None]
@@ -823,6 +831,7 @@ def with_offers(
         commands = " or ".join(offer.command for offer in meant[:3])
         text = f"{belonging}; group their rows with {commands}{TOO_NARROW}"
         notices.append(Notice(NoticeCode.GROUPS_OFFERED, text))
+    # Only columns whose values repeat: a group of one row each changes nothing.
     groups = tuple(offer.key for offer in offers)
     if GROUP in tables:  # columns whose values come again
         flat = {n: e.tolist() for n, e in tables[GROUP].entries.items() if e.ndim == 1}

@@ -102,6 +102,7 @@ def repeated(
                 text += "tests count them once. If they are rows of their own, say so with --group"
                 notices.append(Notice(NoticeCode.ROWS_REPEATED, text))
     names = list(splits)
+    # A calibrator that is fitted and judged on the same rows looks perfect.
     for first, second in combinations(names, 2):
         first_split, second_split = splits[first], splits[second]
         equal = np.array_equal(first_split.prepared.scores, second_split.prepared.scores)
@@ -191,6 +192,7 @@ def read_source(
         names[f"table of {option}s"] = table.name
         with about(table.name):
             lists[option] = read_contents(unpacked(table))  # it may be packed with gzip
+    # The two files may come in either order: what holds fractions is the scores.
     if labels is None or others is None or not _turned(contents, others, options):
         names["label file"] = "" if labels is None else labels.name
         with _about_companions(names):
@@ -255,7 +257,9 @@ def interpret(
     # Read in the one way that is possible, or refuse with all that is open and what follows.
     candidates: list[ReadingCandidate] = []
     last: InterpretedFile | None = None
-    ruled_out = True  # whether the other readings fail by what they are, not by a damaged cell
+    # A reading is taken unasked only if all others are impossible by what they are; one that fails
+    # by a bad cell might be the right one.
+    ruled_out = True
     choices, questions = list(question.choices), [question.open()]
     for choice in choices:  # grows: what a choice leaves open is asked at once
         chosen = choice.options(options)
@@ -302,6 +306,8 @@ def _interpret(
     chosen: SettledSplit | None = None
     try:
         refuse_detections(contents)
+        # In this order: units before shapes, shapes before parts, since each
+        # looks at what the one before has settled.
         contents = fractions(contents, divide=options.units is not Units.PERCENT)
         contents = scaled(contents, options.scale)
         contents = of_epoch(widened(contents), options)
@@ -320,6 +326,8 @@ def _interpret(
         split = choose_split({p.part.split: 0 for p in prepared})
         chosen = next(p for p in prepared if p.part.split == split)
         verdicts = [p.decide(options.scores) for p in prepared]
+        # Parts of one file must be of one kind: logits in val and
+        # probabilities in test are a mistake.
         splits = {p.part.split: JudgedSplit(p, v) for p, v in zip(prepared, verdicts, strict=True)}
         _refuse_mixed(splits)
         ready = splits[split]
@@ -381,6 +389,8 @@ def _doubt(
     ready = reading.audited
     if not ready.labelled:
         return None
+    # What was assumed on thin grounds is tried the other way: if answers
+    # then agree far better with labels, it is asked.
     guesses = [*ready.prepared.part.guesses, *ready.verdict.guesses]
     if ready.prepared.labels.by_name:  # labels that name the columns show them to be scores
         guesses = [g for g in guesses if "scores_key" not in g.choices[0].changes]

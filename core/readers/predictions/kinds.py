@@ -104,6 +104,7 @@ def survey(
     matrix = scores.reshape(len(scores), -1)
     low, high, low_at, high_at = np.inf, -np.inf, (0, 0), (0, 0)
     low_sum, high_sum, worst, worst_row = np.inf, -np.inf, -1.0, 0
+    # One pass in blocks; a file of scores can be larger than memory in float64.
     for rows in row_chunks(*matrix.shape):
         block = matrix[rows].astype(np.float64, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -129,6 +130,7 @@ def survey(
             high, high_at = float(block.flat[most]), _position(most, rows.start, block.shape[1])
         with np.errstate(over="ignore"):
             sums = block.sum(axis=1)
+        # The worst row is named, so that the user can look at it.
         away = np.abs(sums - 1.0)
         if away.max() > worst:
             worst, worst_row = float(away.max()), rows.start + int(away.argmax())
@@ -223,6 +225,7 @@ def decide(
             low, high = (survey.low, survey.low_at), (survey.high, survey.high_at)
             raise _range(*(low if survey.low < 0 else high), "")
         return KindVerdict(kind=CONFIDENCE, reason="a confidence beside the answer given")
+    # What the user says is checked against the values and never overruled.
     if declared is not None:
         return _checked(declared, SAID, evidence)
     # One-hot rows beside values in [0, 1] that do not sum to one: a score for each label.
@@ -230,6 +233,7 @@ def decide(
         evidence.multilabel or (evidence.one_hot and survey.in_unit and not survey.sums_to_one)
     ):
         hint = SIGMOID
+    # Softmax outputs that are called logits: a second softmax would flatten them to near 1/K.
     exclusive = evidence.columns > 1 and not evidence.multilabel
     if hint is LOGITS and exclusive and survey.in_unit and survey.sums_to_one:
         reason = f"the name {name!r} says logits, but every row sums to one"
@@ -272,6 +276,7 @@ def _guessed(evidence: KindEvidence) -> KindVerdict:
         raise _range(
             survey.low, survey.low_at, "; every row sums to one, so they look like probabilities"
         )
+    # Outside 0 to 1: logits, if nothing speaks for percent or bytes.
     if not survey.in_unit:
         # Logits by their range, which features and counts have too: answers must bear it out.
         reason = f"values lie outside 0 to 1 ({survey.low:.4g} to {survey.high:.4g})"
@@ -293,6 +298,7 @@ def _guessed(evidence: KindEvidence) -> KindVerdict:
         notices = (Notice(NoticeCode.SCORES_GUESSED, text),)
         guesses = (undecided(f"Nothing says that {name} are logits", as_logits),)
         return KindVerdict(kind=LOGITS, reason=reason, notices=notices, guesses=guesses)
+    # Without names and words: 0 to 1 and sums of 1 are probabilities.
     if evidence.columns == 1 and not evidence.multilabel:
         reason = "one column of values from 0 to 1"
         return _checked_guess(PROBABILITIES, reason, evidence)
@@ -329,6 +335,7 @@ def _checked(kind: ScoreKind, reason: str, evidence: KindEvidence) -> KindVerdic
         if evidence.bytes:
             choices.append(ReadChoice("probabilities from 0 to 255", {"units": Units.BYTE}))
         raise Question(refusal, tuple(choices))
+    # Sigmoids are no distribution: labels must allow several classes at once.
     if kind is SIGMOID or evidence.multilabel or evidence.columns == 1:
         if survey.high > 1.0:
             raise _range(survey.high, survey.high_at, "")

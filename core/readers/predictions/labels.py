@@ -121,6 +121,8 @@ def read_labels(entry: Entry, classes: Classes, row_name: RowName) -> Labels:
         raise Refused("LABEL_NOT_INTEGER", what, "give one label, or one row of 0/1, for each row")
     # 0/1 rows: one-hot where each holds exactly one 1, else one answer for each label.
     numbers = flat.astype(np.float64)
+    # Anything but 0 and 1 in a matrix: soft labels, votes or -1
+    # for uncertain, each with its own remedy.
     odd = ~((numbers == 0) | (numbers == 1))
     if not odd.any():
         n_ones = numbers.sum(axis=1)
@@ -175,6 +177,8 @@ def _numbered(values: Int, classes: Classes, row_name: RowName) -> Labels:
         if numbers == list(range(len(numbers))):
             texts = tuple(str(k) for k in numbers)
             return Labels(values, by_name=classes.declared, texts=texts)
+        # Columns from 1 and labels from 1 pair by number; labels
+        # from 0 would be shifted by one class.
         if counts_up(classes.names) and not classes.declared:  # from 1: or positions from 0
             texts = tuple(str(k) for k in numbers)
             text = "label numbers were matched to the numbers in the column names"
@@ -214,6 +218,8 @@ def _stated(values: Int, names: tuple[str, ...], classes: Classes) -> Labels:
     """Order two classes so that the one which the single column states comes second."""
     nameless = names == ("0", "1") or {name.casefold() for name in names} <= TRUTHS
     own = classes.of_event if nameless else ()
+    # The column states p of one class: that one is audited as
+    # the second, whatever the alphabet says.
     if class_at(classes.stated, names) == 1:
         own = own or (() if names == ("0", "1") else names)
         return Labels(values, names=own, by_name=True, texts=names)
@@ -251,6 +257,7 @@ def _check_range(values: Int, n_classes: int, row_name: RowName) -> None:
     choices: tuple[ReadChoice, ...] = ()
     if len(distinct) == n_classes:
         choices = (ReadChoice(f"columns stand for {listed(distinct)}", {"classes": names}),)
+    # MATLAB, R and Julia count from 1.
     if low == 1 and high == n_classes:
         what += "; labels look 1-based"
         names = classes_text(tuple(str(k + 1) for k in range(n_classes)))
@@ -317,6 +324,7 @@ def _named(flat: Entry, classes: Classes, row_name: RowName) -> Labels:
         what = "An empty label"
         raise Refused("LABEL_NOT_INTEGER", what, "fill in or remove the row", row_name(blank))
     names, distinct = classes.names, sorted(set(cells))
+    # Exact first, then without case, then without signs: the strictest way that pairs them all.
     for key in (str, str.casefold, folded):
         at = {key(name.strip()): index for index, name in enumerate(names)}
         if len(at) == len(names) > 0 and all(key(cell) in at for cell in distinct):
@@ -349,6 +357,7 @@ def _named(flat: Entry, classes: Classes, row_name: RowName) -> Labels:
         shown = f"the {n_classes} columns of scores are not named after classes"
         remedy = "name the columns after the classes, or give class numbers"
         raise Refused("CLASSES", f"{_classes_words(distinct)}, but {shown}", remedy)
+    # sklearn's order; yes and no go by their meaning, so that yes is the event.
     order, rule = tuple(distinct), "in alphabetical order"
     if meanings(distinct) == [1, 0]:
         order, rule = order[::-1], "by their meaning"
@@ -528,6 +537,7 @@ def kind_beside_answer(
     classes = [spelled[key] for key in (mine if foreign else sorted(spelled))]
     if class_at(stated_word(name), classes) is not None and len(classes) == 2:
         return ScoreKind.PROBABILITIES
+    # The larger of K probabilities is at least 1/K.
     confident = float(scores.min()) >= 1.0 / max(2, len(classes)) - ROUNDING
     divided = len(classes) == 2
     if divided and len(set(answer_texts)) > 1:

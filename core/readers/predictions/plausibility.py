@@ -80,6 +80,8 @@ def skill(ready: JudgedSplit) -> AnswerSkill | None:
     if ready.task is Task.MULTICLASS:
         return _accuracy(ready)
     scores, labels = ready.prepared.scores, ready.labels
+    # A random row of each stretch: files are often sorted, and
+    # every step-th row could be of one class.
     step = -(-len(scores) // LOOKED_AT)
     if step > 1:  # a random row of every `step`
         n = len(scores) // step
@@ -198,6 +200,7 @@ def mapping_question(ready: JudgedSplit) -> Question | None:
             return None
         scores = ready.prepared.scores
         best = _by_rows(np.argmax, scores)
+        # The order assumed is compared with the one under which answers and labels agree best.
         rival = _shifted(best, ready.labels, texts) or _rival(best, ready.labels, len(texts))
         if rival is None:
             return None
@@ -333,6 +336,8 @@ def crossed_question(ready: JudgedSplit) -> Question | None:
     if len(at) < 2 or _mean_auroc(ranks, truth) > CLEAR:
         return None
     half = np.arange(len(ranks)) % 2 == 0  # one half chooses partners, the other judges them
+    # The AUROC of every column for every label; the best partners
+    # of one half must also win on the other.
     first = [
         [_rank(ranks[half, j], truth[half, i]) for j in range(len(at))] for i in range(len(at))
     ]

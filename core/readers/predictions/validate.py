@@ -110,6 +110,7 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
     if options.unlabelled:  # the answers, or zeros, stand for the labels
         stand_in = np.zeros(len(part.scores) if part.scores.ndim else 0, np.int64)
         part = replace(part, labels=stand_in if part.predicted is None else part.predicted)
+    # In this order: one set of scores, known labels, rows as samples, then the shapes are compared.
     part, member_notices = _of_members(_in_declared_order(part, options), options)
     assert part.labels is not None
     part, uncertain_notices = _certain(part, options)
@@ -149,6 +150,7 @@ def prepare(part: SplitArrays, options: ReadOptions) -> SettledSplit:
             raise Refused("LENGTH_MISMATCH", what, f"give one {column.name} for each row")
     numbers = _floats(scores)
     _ask_percent(part, options, settled)
+    # Logarithms to base 2 or 10 whose powers sum to one cannot be logits.
     units = options.units
     if units is None and numbers.ndim == 2 and settled.values.ndim == 1:
         units = log_units(numbers)  # all that values alone show: logarithms to another base than e
@@ -271,6 +273,7 @@ def _refuse_undeclared(scores: npt.NDArray[np.floating], part: SplitArrays) -> N
     if len(scores) < MANY_ROWS:
         return
     blocks = [scores[rows] for rows in row_chunks(len(scores), max(1, scores[0].size))]
+    # Hard decisions would be audited as a model that is always certain.
     varied = scores.min() < scores.max() or scores.ndim == 1
     if varied and all(np.all((b == 0) | (b == 1)) or np.all(np.abs(b) == 1) for b in blocks):
         each = f"{scores.min():g}" + (" or 1" if scores.min() < scores.max() else "")
@@ -283,6 +286,7 @@ def _refuse_undeclared(scores: npt.NDArray[np.floating], part: SplitArrays) -> N
         raise Question(Refused("DTYPE", what, remedy, part.scores_name), choices)
     if scores.ndim != 2 or scores.shape[1] < 3:
         return
+    # Sorted rows are top-k lists without their classes: column 0 would always be the answer.
     falls = all(bool(np.all(np.diff(block, axis=1) <= 0)) for block in blocks)
     rises = all(bool(np.all(np.diff(block, axis=1) >= 0)) for block in blocks)
     if falls != rises:  # both where every column has the same score, which is told elsewhere
@@ -306,6 +310,7 @@ def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, t
     no_members = options.members == NO_MEMBERS and scores.ndim == 2
     if labels is None or scores.ndim not in (2, 3) or is_text(scores) or no_members:
         return part, ()
+    # The axis that the labels do not explain is that of the members.
     at = [axis for axis in (0, 1) if scores.shape[1 - axis] == len(labels) != scores.shape[axis]]
     if len(at) != 1 or not 1 < scores.shape[at[0]] <= MANY_MEMBERS:
         return part, ()
@@ -343,6 +348,7 @@ def _of_members(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, t
         many = not np.all(labels.astype(np.int64).sum(axis=1) == 1)
     separate = of_event or wide.shape[2] == 1 or many
     # A member differs where it is on another side of one half, or answers another class.
+    # Probabilities are averaged, never logits: the mean of logits is another model.
     mean: Float
     if separate and logits:  # log-odds of the mean probability
         true, false = (np.logaddexp.reduce(log_sigmoid(x), axis=0) for x in (wide, -wide))
@@ -405,7 +411,8 @@ def _certain(part: SplitArrays, options: ReadOptions) -> tuple[SplitArrays, tupl
         return part, ()
     blank, doubted = np.isnan(numbers), numbers == -1.0
     n_blank, n_doubted = int(blank.sum()), int(doubted.sum())
-    signs = n_doubted and not (numbers == 0.0).any()  # labels of -1 and +1
+    # -1 and +1 without a 0 are the two classes of an SVM, and nothing is uncertain.
+    signs = n_doubted and not (numbers == 0.0).any()
     if not n_blank + n_doubted or signs or not (numbers == 1.0).any():
         return part, ()
     counts = f"{counted(n_blank, 'label')} of {numbers.size:,} blank, {n_doubted:,} uncertain (-1)"
@@ -449,6 +456,7 @@ def labelled(
         if numbers is not None:
             known = np.asarray((numbers[counts] >= 0.0).any(axis=0))
         named[part.split] = known
+    # A finding is audited only if each part knows some of its labels.
     has = np.logical_and.reduce(list(named.values()))
     if has.all():
         return parts, ()
@@ -480,6 +488,7 @@ def _oriented(part: SplitArrays, labels: Entry) -> tuple[Entry, Entry, tuple[Not
     if part.contents.table or scores.ndim != 2 or labels.ndim == 0:
         return scores, labels, ()
     rows, columns = scores.shape
+    # scikit-learn and PyTorch have samples in rows; MATLAB often in columns.
     if labels.shape == (columns, rows) and rows != columns:
         # Shapes mirror each other: samples are many.
         name = part.labels_name if rows > columns else part.scores_name

@@ -36,6 +36,7 @@ def main() -> int:
     folder = Path()
     tempfile.tempdir = os.curdir  # where large arrays are put together
     os.umask(0o077)
+    # Imports first, limits and rights after: the interpreter's own files may be out of reach then.
     import_early(job["reader"])
     limit_resources(job["memory_bytes"], job["seconds"])
     drop_privileges(nobody=job["nobody"])

@@ -170,10 +170,12 @@ def run(
 ) -> None:
     """Start the child and wait for its result, the clock, or the user."""
     folder = Path(str(job["folder"]))
+    # O_EXCL: a file or link that somebody put there first is not written through.
     with os.fdopen(os.open(folder / JOB, NEW, 0o600), "wb") as file:
         file.write(json.dumps(job).encode())  # of many shards too long for an argument
     with os.fdopen(os.open(folder / ERRORS, NEW, 0o600), "wb") as errors:
         try:
+            # Descriptors of the inputs and no paths: the child needs no right to their folders.
             child = subprocess.Popen(
                 command(CHILD, str(folder / JOB), nobody=bool(job["nobody"])),
                 cwd=ROOT,
@@ -204,6 +206,7 @@ def run(
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+    # A child that ends with 0 and leaves no result has not read the file.
     code = child.returncode
     if code == 0 and (folder / RESULT).exists():
         return

@@ -137,6 +137,7 @@ def refuse_calls() -> bool:
         return False
     audited, clone, refused = CALLS[machine]
     fail = len(refused) + 8  # where the first of the three ends stands
+    # A program for the kernel's filter (seccomp BPF): machine, number of the call, then the list.
     steps = [  # operation, steps to skip if so and if not, operand
         (LOAD, 0, 0, MACHINE),
         (EQUAL, 0, fail - 2, audited),
@@ -185,6 +186,7 @@ def drop_privileges(*, nobody: bool) -> None:
     if nobody:
         resource.setrlimit(resource.RLIMIT_NPROC, (PROCESSES_OF_NOBODY, PROCESSES_OF_NOBODY))
         os.setgroups([])
+        # The group first: after the user is gone, no right is left to change it.
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
     # After the change of user, which clears it: a reader does not outlive who waits for it.

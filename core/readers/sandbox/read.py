@@ -86,6 +86,7 @@ def read_sealed(
         # What a message calls them: the file, or the folder of shards.
         path, name = next(iter(files.values()))
         stack.enter_context(about(name or path.name if FILE in files else path.parent.name))
+        # Opened here once, and handed over open: a path could name another file a moment later.
         inputs = {role: opened(stack, path, name) for role, (path, name) in files.items()}
         opened_files = list(inputs.values())
         memory_bytes = limits.memory_bytes or memory_for(reader, inputs)
@@ -96,6 +97,7 @@ def read_sealed(
         whole = {role: item for role, item in inputs.items() if not role.startswith(SHARD)}
         mapped = {role: item.bytes for role, item in whole.items()} if in_place else NOTHING
         result = reader.load(Exchange(folder, mapped))
+        # The digest is of the bytes that were read; a file that changed meanwhile is refused below.
         response = Response(folder, result, digest_of(opened_files))
         refuse_changed(opened_files)
         yield response
@@ -143,6 +145,7 @@ def read(  # noqa: PLR0913  each is a separate wish of a page or the command lin
     # The file by its role, or the shards of a folder.
     files: dict[str, tuple[Path, str | None]] = {FILE: (path, name)}
     notices: tuple[Notice, ...] = ()
+    # Every shard is a descriptor of this process and of the child.
     if path.is_dir():
         shards, others = shard_files(path)
         if not allow_handles(HANDLES * len(shards) + OTHER_HANDLES):
@@ -205,6 +208,8 @@ def read_weights(
     """
     limits = ReadLimits(memory_bytes=memory_bytes, cancel=cancel)
     with read_sealed(WEIGHTS, {FILE: (path, name)}, limits) as response:
+        # From the child's folder to the reader's: opened without
+        # following links, and never over a file.
         copy_tensors(response.result, response.folder, into)
         return replace(response.result, name=name or path.name, digest=response.digest)
 

@@ -79,6 +79,7 @@ def write_predictions(exchange: Exchange, result: "InterpretedFile") -> None:
     for name, ready in result.splits.items():
         prepared, scores = ready.prepared, ready.prepared.scores
         place: Json | None = None
+        # Large scores stay where they are in the input, and only their place is sent.
         if scores.nbytes >= MAPPED_BYTES and scores.flags.c_contiguous:
             starts = {role: source.offset_of(scores) for role, source in exchange.inputs.items()}
             role = next((role for role, start in starts.items() if start is not None), None)
@@ -365,6 +366,8 @@ def open_left(path: Path) -> BinaryIO:
 
 
 def _split(exchange: Exchange, name: str, item: Mapping[str, Any]) -> Predictions:
+    # The child is not trusted: it has read a stranger's file. Every
+    # name, type and length is checked again.
     if not SPLIT_NAME.fullmatch(name):
         raise ValueError(name)
     folder, place = exchange.folder, item["scores"]
@@ -392,6 +395,8 @@ def _split(exchange: Exchange, name: str, item: Mapping[str, Any]) -> Prediction
         if item[key] is None:
             continue
         of_row = cast("Float", _array(folder / f"{name}.{key}.npy", dtypes))
+        # What `Predictions` does not check itself: groups from 0 without a
+        # gap, weights that are no negative numbers.
         sound = of_row.ndim == {"votes": 2, "members": 3}.get(key, of_row.ndim)
         if key == "groups":
             whole = np.arange(int(of_row.max(initial=-1)) + 1)

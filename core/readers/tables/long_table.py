@@ -57,6 +57,7 @@ def widened(contents: Contents) -> Contents:
         return contents
     fractions = [n for n, e in entries.items() if not is_text(e) and not is_whole(e)]
     keys = {n: e for n, e in entries.items() if n not in fractions}
+    # A column that names classes, and another whose every value comes once with each of them.
     for by in (n for n in keys if set(words_of(n)) & BY_CLASS):
         classes = list(dict.fromkeys(id_text(keys[by]).tolist()))
         if not 1 < len(classes) <= min(MOST_CLASSES, len(keys[by]) // 2):
@@ -89,6 +90,7 @@ def _wide(
         return None
     column = {word: place for place, word in enumerate(classes)}
     cells = zip(rows, id_text(entries[key]).tolist(), strict=True)
+    # Each pair of row and class once, or it is no such table.
     places = np.array([at[row] * len(classes) + column[word] for row, word in cells])
     if np.unique(places).size < len(rows):
         return None
@@ -127,6 +129,7 @@ def of_epoch(contents: Contents, options: ReadOptions) -> Contents:
     Raises Refused UNDECIDED: nobody said which, nor that the rows of a name belong together.
     AMBIGUOUS_KEYS: there is no such epoch.
     """
+    # Runs must be complete: each setting has as many rows as the others, and the same ones.
     for names in _run_names(contents) if options.group is None else ():
         cells = [id_text(contents.entries[name]).tolist() for name in names]
         if len(set(Counter(zip(*cells, strict=True)).values())) > 1:
@@ -205,6 +208,7 @@ def _same_rows(contents: Contents, names: tuple[str, ...], which: Entry) -> str 
             id_text(flat[n])[order].reshape(len(values), -1)
             for n in (key, *(n for n in labels if roles[n] is Role.LABELS))
         )
+        # Twenty shared names are no accident; two prompts with samples 0 and 1 each could be one.
         least = min(ENOUGH, rows) if epochs else ENOUGH if true else rows + 1
         if len(set(cells[0].tolist())) >= least and all(
             np.all(grid == grid[:1]) for grid in (cells, *true)

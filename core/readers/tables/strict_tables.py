@@ -106,6 +106,7 @@ def match(
         )
     # All columns by the first way of cutting names in which some column has all rows.
     tried: list[tuple[int, str, list[str], list[str]]] = []  # the number of rows first
+    # From the strictest to the loosest, and the first that finds all rows ends it.
     for cut in CUTS:
         cut_ids = [cut(name) for name in row_ids]
         if len(set(cut_ids)) < len(set(row_ids)):
@@ -310,6 +311,7 @@ def read_history(source: FileBytes) -> HistoryFile:
     rows = len(columns["epoch"])
     if rows > MAX_ROWS:
         raise _too_large(f"{rows} rows, at most {MAX_ROWS}")
+    # Epochs, bins and counts must be whole and small enough for float64 to hold exactly.
     for name in filter(columns.__contains__, WHOLE):
         column = columns[name]
         lost = np.isnan(column)
@@ -333,6 +335,8 @@ def read_history(source: FileBytes) -> HistoryFile:
         columns[name] = np.where(empty, np.nan, columns[name])
     gap = np.where(empty, 0.0, columns["confidence"] - columns["accuracy"])
     file_gap = columns.get("gap", gap)
+    # A gap in the file is checked by `BinHistory` and then computed
+    # from its parts: printed ones are rounded.
     columns["gap"] = np.where(np.isnan(file_gap), gap, file_gap)
     unknown = np.full(rows, np.nan)
     kept = [name for name in COLUMNS if name in columns or name not in LATER]

@@ -95,6 +95,7 @@ def stated_column(columns: TableColumns) -> str | None:
     answers, correct = columns.of(Role.PREDICTED), columns.of(Role.CORRECT)
     confidence, scores = columns.of(Role.CONFIDENCE), columns.of(Role.SCORES)
     flat = [n for n in scores if columns.entries[n].ndim == 1]
+    # A confidence is of an answer: without one it can only be a class's probability.
     if not answers and not correct:
         return None
     if columns.options.scores in (LOGITS, ScoreKind.PROBABILITIES, ScoreKind.SIGMOID):
@@ -135,6 +136,7 @@ def stated_part(columns: TableColumns, part: SplitArrays, labels: list[str]) -> 
     predicted = columns.entries[answers[0]] if answers else None
     if correct and (not labels or predicted is None or columns.options.correct_key is not None):
         columns.set_role(labels, Role.UNUSED)
+        # Right or wrong as the file says it; what was true is then not needed.
         right = correctness(correct[0], columns.entries[correct[0]])
         if right is None:
             what = f"{correct[0]} holds more than two values, or others than 0/1, True/False"
@@ -171,6 +173,7 @@ def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> 
         )
     for name in scores:
         refuse_text(name, columns.entries[name], columns.contents)
+    # Three ways in which one file says the same twice are cleared before classes are counted.
     scores = _without_copies(columns, scores, labels)
     scores = _of_one_model(columns, _of_one_form(columns, scores), labels)
     # A column called like the scores that is empty would leave a class out.
@@ -196,7 +199,8 @@ def scored_part(columns: TableColumns, base: SplitArrays, labels: list[str]) -> 
         fitting = (form for form in forms if words <= {folded(word) for word in form})
         classes = tuple(next(fitting, classes))
     free = columns.options.scores_key is None and columns.options.classes is None
-    if free and len(labels) < 2 and meanings(classes) == [1, 0]:  # the second is the event
+    # Of yes and no in this order the columns are turned: the event is the second of two classes.
+    if free and len(labels) < 2 and meanings(classes) == [1, 0]:
         scores, classes = scores[::-1], classes[::-1]
     matrix = columns.entries[scores[0]] if len(scores) == 1 else _stack(columns, scores)
     some = set(scores)
@@ -404,6 +408,7 @@ def match_labels(
             "name one with --labels-key",
         )
     strange = [name for name in labels if folded(bare_name(name)) not in keys]
+    # By order, where no name could contradict it.
     if not classes or counts_up(scores) or (listed_by_user and strange == labels):
         return labels  # a list of names of which some pair and some do not is no order
     if counts_up(labels):
@@ -430,6 +435,7 @@ def settle_tools(columns: TableColumns, classes: set[str]) -> None:
         entry = columns.entries[name]
         if not is_text(entry) or entry.ndim != 1:
             continue
+        # Orange names scores by model and class: Forest (cat).
         cuts = {n: re.fullmatch(re.escape(name) + r" \((.+)\)", n) for n in columns.entries}
         named = {n: folded(cut[1]) for n, cut in cuts.items() if cut}
         numbers = all(is_unit_list(columns.entries[n]) for n in named)
@@ -501,6 +507,7 @@ def _settle_timm(columns: TableColumns, classes: set[str]) -> None:
     by_rank = [names for stem, names in ranked.items() if stem not in ("prob", "score")]
     numbers = [columns.entries[n] for n in sure if not is_text(columns.entries[n])]
     flat = [np.asarray(entry.astype(np.float64)) for entry in numbers]
+    # Ranks: each probability at most the one before.
     falls = all(bool(np.all(a >= b)) for a, b in pairwise(flat))
     if (
         1 < len(flat) == len(sure)
@@ -551,6 +558,8 @@ def lay_out_table(
             ),
             notices=(Notice(NoticeCode.UNANSWERED, text), *layout.notices),
         )
+    # Each step only looks at columns that those before have left: index and ids
+    # first, or a row number could pass for a label.
     find_index(columns)
     find_ids(columns)
     refuse_long(columns)
@@ -629,6 +638,7 @@ def _by_split(columns: TableColumns, part: SplitArrays) -> tuple[SplitArrays, ..
             SPLIT_NAME.fullmatch(n) for n in names.values()
         ):
             continue  # too many for parts
+        # Pooled folds are one part: each row was predicted once, by a model that had not seen it.
         if name.lower() == "fold" and not set(names.values()) & {"train", "val", "test"}:
             continue  # folds of a cross-validation: every row was left out once
         which = np.array([names[word] for word in words])

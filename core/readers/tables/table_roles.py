@@ -79,6 +79,8 @@ def pick_scores(columns: Mapping[str, Entry], classes: set[str]) -> tuple[list[s
         for by_number in numbered.values()
         if sorted(by_number) in (list(range(len(by_number))), list(range(1, len(by_number) + 1)))
     ]
+    # A family of names: numbered from 0 or 1 without a gap,
+    # called like classes, or with one beginning.
     families = [f for f in (*counted, called, *alike.values()) if len(f) > 1]
     named = any(len(family) == len(names) for family in families) or called == names
     if named or sum_to_one(columns, names):
@@ -356,6 +358,7 @@ def settle_answers(columns: TableColumns) -> None:
         if is_unit_list(entry) and below_half(entry) and len(set(id_text(truth).tolist())) < 3:
             columns.set_role(answers, Role.UNUSED)
             return
+    # Answers and scores pair by what their names share beside the words for score and answer.
     by_model = {_model(n): n for n in answers if _model(n)}
     pairs = {_model(n): (n, by_model[_model(n)]) for n in scores if _model(n) in by_model}
     if len(pairs) > 1 and len(labels) == 1 and not sum_to_one(columns.entries, scores):
@@ -402,6 +405,7 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
     fractions = [n for n in fractions if not is_whole(columns.entries[n])]
     if not need_labels and not columns.of(Role.SCORES) and fractions == labels:
         columns.set_role(fractions, Role.SCORES)
+    # `label` can be the truth, or what the model chose: another column of truth decides.
     if need_labels:
         _settle_label_as_answer(columns)
         labels = columns.of(Role.LABELS)
@@ -566,6 +570,7 @@ def find_labels(columns: TableColumns) -> None:
     text = [n for n, entry in unused.items() if is_text(entry) and entry.ndim == 1]
     others += [n for n, entry in unused.items() if not is_text(entry)]  # lists in cells
     candidates = whole if others or scores_named else []
+    # The words of the answers, or the names of the scores, in a column of text.
     agreeing = _agreeing(columns, text)
     if len(agreeing) == 1:
         columns.set_role(agreeing, Role.LABELS)

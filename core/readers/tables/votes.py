@@ -69,6 +69,7 @@ def count_judgements(contents: Contents) -> VoteFile | None:
     """
     left = [name for name, entry in contents.entries.items() if entry.ndim == 1]
     chosen = []
+    # Exactly one column of each kind, or it is left to the readers of counts.
     for known in (PEOPLE, ANSWERS, IDS):
         called = [name for name in left if known & set(words_of(name))]
         if known is IDS and len(left) == 1:
@@ -250,6 +251,8 @@ def attach_votes(
         votes = _taken(values, partners, file.name, shown.class_names)
         more = _partly(votes, len(values) - int((partners >= 0).sum()))
     with_votes = dict(splits) | {split: replace(shown, votes=votes)}
+    # Votes by the order of columns are checked against the labels:
+    # people are right more often than by chance.
     doubt = _doubt(with_votes[split], matrix, choice)
     if doubt is not None:
         raise doubt
@@ -393,6 +396,7 @@ def _refuse_other_votes(file: VoteFile, matrix: _Matrix) -> None:
             alike = alike and (not array or bool(set(_words(name)) & WORDS))
         if alike:
             others[name] = entry
+    # Totals, and totals of the rest, explain themselves.
     every = taken + sum(others.values(), np.zeros(len(taken)))
     strange = [
         n for n, e in others.items() if not (np.allclose(e, taken) or np.allclose(e, every - e))
@@ -561,6 +565,7 @@ def _doubt(run: Predictions, matrix: _Matrix, choice: VoteChoice) -> Refused | N
     most: Bool = votes == votes.max(axis=1, keepdims=True)
     agreed = np.stack([most[labels == k].sum(axis=0) for k in range(run.n_classes)])
     assumed = np.trace(agreed) / rows.size
+    # The order of classes under which most people chose the label most often.
     _, order = linear_sum_assignment(-agreed)
     better = agreed[np.arange(run.n_classes), order].sum() / rows.size
     if better - assumed <= max(FAR, 2.0 / rows.size**0.5):
@@ -595,6 +600,8 @@ def _refuse_other_rows(run: Predictions) -> None:
     label_shares = np.bincount(labels, minlength=run.n_classes) / rows.size
     chance = float(label_shares @ most.mean(axis=0))
     error = (chance * (1.0 - min(chance, 1.0)) / rows.size) ** 0.5
+    # What agreement could reach at best with these shares: where
+    # that is near chance, nothing would show.
     possible = float(np.minimum(label_shares, most.mean(axis=0)).sum())
     if agreed > chance + CHANCE * error or possible <= chance + CLEAR * error:
         return

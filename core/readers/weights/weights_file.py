@@ -115,6 +115,8 @@ def read_onnx(data: memoryview) -> dict[str, Hint]:
     except (IndexError, TypeError, ValueError) as error:
         what = "The ONNX model is cut off or damaged"
         raise Refused("FORMAT_UNKNOWN", what, "export or copy it again") from error
+    # Functions that the file defines itself are known; under a built-in domain
+    # the runtime's operator would run in their place.
     own = {domain for domain in seen.own if not domain.startswith(RUNTIME)}
     strange = sorted(seen.domains - STANDARD - own)
     if strange:
@@ -131,6 +133,7 @@ def _walk(kind: str, data: memoryview, seen: _Seen, depth: int) -> None:
         seen.fields += 1
         if seen.fields > MAX_FIELDS:
             raise Refused("TENSOR_COUNT", f"The model has over {MAX_FIELDS:,} fields", SCRIPT)
+        # External data names a path: a model could read any file of this machine.
         if kind == "tensor" and (number == 13 or (number == 14 and value != 0)):
             what = "The model's weights lie in another file"
             remedy = (
@@ -160,6 +163,7 @@ def _shapes(graph: Value) -> dict[str, Hint]:
     inputs, outputs = (
         [_bytes(value) for number, value in fields if number == wanted] for wanted in (11, 12)
     )
+    # Older exporters list weights among the inputs.
     inputs = [value for value in inputs if _text(_one(value, 1)) not in weights]
     if len(inputs) != 1:
         what = f"The model has {len(inputs)} inputs"
@@ -177,6 +181,7 @@ def _shapes(graph: Value) -> dict[str, Hint]:
         what = f"The model's output has {len(scores)} axes"
         raise Refused("MODEL_OUTPUT", what, f"export a classifier: (N, classes); or {SCRIPT}")
     hints: dict[str, Hint] = {"input_type": TYPES[kind]}
+    # Channels are 1 to 4 and sides are not: one of the two places tells which layout it is.
     first, last = shape[1] in CHANNELS, shape[3] in CHANNELS  # where the channels stand
     if first != last:
         layout = "nchw" if first else "nhwc"
@@ -210,6 +215,7 @@ def _gives(nodes: list[memoryview], name: str) -> str:
         for number, value in _fields(node):
             if number == 2:
                 makers[_text(value)] = operator, taken[0] if taken else ""
+    # Back from the output through operators that change no number; a loop of them would never end.
     for _ in range(MAX_DEPTH):
         operator, before = makers.get(name, ("", ""))
         if operator not in PASSING:
@@ -222,6 +228,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, Value]]:
     """Yield numbers and values of a message's fields; ValueError or IndexError where it is cut."""
     place = 0
     while place < len(data):
+        # protobuf by hand: a key is a field's number and the kind of its value.
         key, place = _varint(data, place)
         if key >> 32:  # other parsers keep the lower 32 bits, and see another field
             raise ValueError
@@ -334,6 +341,7 @@ def read_weights_file(source: FileBytes) -> StoredWeights:
     form = sniff(source)
     if form is FileFormat.SAFETENSORS:
         infos, numbers = open_safetensors(source)
+        # A job keeps an ONNX model as one tensor of bytes.
         if [(info.name, info.dtype) for info in infos] == [(MODEL, "U8")]:  # of a job
             return _of_onnx(numbers(MODEL))
         _check_names([info.name for info in infos])
@@ -408,6 +416,7 @@ def _of_torch(form: str, saved: SavedTensors, size: int) -> StoredWeights:
         for _, tensors in states
         for tensor in tensors.values()
     )
+    # A view with stride 0 makes terabytes of one number: tensors may share, but not multiply.
     if n_bytes > SHARED * size + SLACK:
         what = f"Tensors of {n_bytes} bytes together in a file of {size}"
         remedy = "save one state alone, with .clone() of each tensor"
@@ -531,6 +540,7 @@ def _plain(key: str, node: object, depth: int) -> Iterator[tuple[str, Hint]]:
         if not isinstance(name, str) or len(name) > MAX_HINT_CHARACTERS or name in BESIDE:
             continue
         path = f"{key}.{name}" if key else name
+        # Only short plain values, so that a page can show them; optimiser states are passed over.
         if _is_hint(value):
             yield path, HARMFUL.sub("?", value) if isinstance(value, str) else value
         else:
