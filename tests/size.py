@@ -35,7 +35,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/checkpoints": Size(1_000, 6, 10),
     "core/commands": Size(2_400, 12, 30),
     "core/compiled": Size(1_600, 12, 28),
-    "core/datasets": Size(5_100, 20, 38),
+    "core/datasets": Size(5_150, 20, 38),
     "core/inference": Size(2_700, 14, 22),
     "core/jobs": Size(3_200, 14, 36),
     "core/library": Size(3_100, 13, 27),
@@ -43,14 +43,14 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/metrics": Size(10_950, 29, 69),
     "core/models": Size(1_800, 9, 10),
     "core/ood": Size(1_250, 5, 9),
-    "core/readers": Size(16_100, 46, 154),
+    "core/readers": Size(16_330, 46, 154),
     "core/reports": Size(3_200, 10, 26),
     "core/screens": Size(18_300, 54, 100),
     "core/studies": Size(3_300, 14, 15),
-    "core/training": Size(4_400, 16, 32),
+    "core/training": Size(4_500, 16, 32),
     "core/xray": Size(1_300, 7, 16),
     "pages": Size(17_900, 77, 160),
-    "all": Size(106_000, 387, 796),
+    "all": Size(106_500, 387, 796),
 }
 
 
