@@ -1,6 +1,7 @@
 """Bytes of one file as its contents: the format picks the reader, archives are opened once."""
 
 import csv
+import importlib
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -13,24 +14,22 @@ from core.codes import NoticeCode
 from core.errors import Notice, Refused
 from core.readers.formats.archive import Archive
 from core.readers.formats.contents import Contents, Entry, FileBytes, is_text, text_array
-from core.readers.formats.json_file import contents_of_json, parsed, read_json
-from core.readers.formats.numpy_file import array_of, load, read_npy, read_pickle, resolve
+from core.readers.formats.json_file import contents_of_json, parsed
+from core.readers.formats.numpy_file import array_of, load, resolve
 from core.readers.formats.sniff import FileFormat, model_refusal, packed_model, sniff
-from core.readers.formats.table_file import parquet_batches, read_arrow, read_csv, read_parquet
+from core.readers.formats.table_file import parquet_batches, read_csv
 from core.readers.formats.torch_file import (
     PARAMETERS,
     is_legacy,
     is_torch,
     open_legacy,
     open_torch,
-    read_legacy,
     read_torch,
     weights_refusal,
 )
 from core.readers.formats.tree import contents_of, rows_by_name
 from core.readers.predictions.names import counted, listed
 from core.readers.predictions.result import ReadChoice, undecided
-from core.readers.weights.named_tensors import read_safetensors
 
 WORKBOOK: Final = "xl/workbook.xml"
 WORKBOOK_LINKS: Final = "xl/_rels/workbook.xml.rels"
@@ -248,7 +247,8 @@ def tree_of(source: FileBytes) -> object:
     return open_legacy(source).tree if is_legacy(source) else load(source.data)[0]
 
 
-def _read_zip(source: FileBytes) -> Contents:
+def read_zip(source: FileBytes) -> Contents:
+    """Return what an archive holds that is a format itself, or the one file that it packs."""
     archive = Archive(source, MAX_SAMPLES if source.suffix == "eval" else defaults.MAX_MEMBERS)
     contents = _archived(archive, source.records)
     if contents is not None:
@@ -302,15 +302,13 @@ def _archived(archive: Archive, records: str | None = None) -> Contents | None:
     return None
 
 
-READERS: Mapping[FileFormat, Callable[[FileBytes], Contents]] = {
-    FileFormat.NPY: read_npy,
-    FileFormat.ZIP: _read_zip,
-    FileFormat.PARQUET: read_parquet,
-    FileFormat.ARROW: read_arrow,
-    FileFormat.SAFETENSORS: read_safetensors,
-    FileFormat.PICKLE: lambda source: (
-        read_legacy(source) if is_legacy(source) else read_pickle(source)
-    ),
-    FileFormat.JSON: read_json,
-    FileFormat.CSV: read_csv,
-}
+def reader_of(form: FileFormat) -> Callable[[FileBytes], Contents]:
+    """Return the function that reads a format, imported."""
+    module, _, name = form.reader.rpartition(".")
+    read: Callable[[FileBytes], Contents]
+    read = getattr(importlib.import_module(f"core.readers.{module}"), name)
+    return read
+
+
+# Imported now: when the child reads, it may open no module. `read_zip` is of this one.
+READERS: Final = {form: reader_of(form) for form in FileFormat}

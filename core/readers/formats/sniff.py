@@ -69,24 +69,53 @@ PICKLE_SUFFIXES = ("pt", "pth", "ckpt", "bin", "pkl", "p", "pickle")
 
 
 class FileFormat(StrEnum):
-    """Formats that are read: suffixes that may stand for one, and the bytes it begins with."""
+    """Formats that are read, a row each, in the order in which first bytes are compared.
 
-    NPY = "npy", ("npy", "dat"), b"\x93NUMPY"
-    ZIP = "zip", ("npz", "zip", "xlsx", "xlsm", *PICKLE_SUFFIXES, "dat"), b"PK"
-    PARQUET = "parquet", ("parquet",), b"PAR1"
-    ARROW = "arrow", ("arrow", "feather", "ftr", "ipc"), b"ARROW1", b"\xff\xff\xff\xff"  # a stream
-    SAFETENSORS = "safetensors", ("safetensors",)
-    PICKLE = "pickle", (*PICKLE_SUFFIXES, "dat")
-    JSON = "json", ("json", "jsonl", "ndjson")
-    CSV = "csv", (*TEXT_SUFFIXES, "dat")
+    Attributes
+    ----------
+    reader : str
+        The function that reads it, with its module below `core.readers`, which `formats.parse`
+        imports: the parent of the sealed child, which has this table too, reads nothing.
+    suffixes : tuple of str
+        That may stand for it. With any other suffix in the table a file is refused.
+    starts : tuple of bytes
+        What it begins with; none where `_form` tells it otherwise.
+    packed : bool
+        Whether its bytes may become many more in memory. The child then gets more.
+    """
 
+    NPY = "npy", "formats.numpy_file.read_npy", ("npy", "dat"), (b"\x93NUMPY",)
+    ZIP = (
+        "zip", "formats.parse.read_zip",
+        ("npz", "zip", "xlsx", "xlsm", *PICKLE_SUFFIXES, "dat"), (b"PK",), True,
+    )  # fmt: skip
+    PARQUET = "parquet", "formats.table_file.read_parquet", ("parquet",), (b"PAR1",), True
+    ARROW = (
+        "arrow", "formats.table_file.read_arrow", ("arrow", "feather", "ftr", "ipc"),
+        (b"ARROW1", b"\xff\xff\xff\xff"), True,  # a file or a stream
+    )  # fmt: skip
+    SAFETENSORS = "safetensors", "weights.named_tensors.read_safetensors", ("safetensors",)
+    PICKLE = "pickle", "formats.torch_file.read_pickle_or_legacy", (*PICKLE_SUFFIXES, "dat")
+    JSON = "json", "formats.json_file.read_json", ("json", "jsonl", "ndjson")
+    CSV = "csv", "formats.table_file.read_csv", (*TEXT_SUFFIXES, "dat")
+
+    reader: str
     suffixes: tuple[str, ...]
     starts: tuple[bytes, ...]
+    packed: bool
 
-    def __new__(cls, value: str, suffixes: tuple[str, ...], *starts: bytes) -> Self:
+    def __new__(
+        cls,
+        value: str,
+        reader: str,
+        suffixes: tuple[str, ...],
+        starts: tuple[bytes, ...] = (),
+        packed: bool = False,
+    ) -> Self:
         """Return a member, which is the string that errors and files hold."""
         form = str.__new__(cls, value)
-        form._value_, form.suffixes, form.starts = value, suffixes, starts
+        form._value_, form.reader, form.suffixes = value, reader, suffixes
+        form.starts, form.packed = starts, packed
         return form
 
 

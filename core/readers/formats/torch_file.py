@@ -30,6 +30,7 @@ from core.readers.formats.numpy_file import (
     OrderedMapping,
     SealedValue,
     load,
+    read_pickle,
     resolve,
 )
 from core.readers.formats.tree import contents_of
@@ -342,9 +343,14 @@ def open_legacy(source: FileBytes) -> SavedTensors:
     return SavedTensors(tree, all_storages, lambda storage: _fill(storage, raws[storage.key]))
 
 
-def read_legacy(source: FileBytes) -> Contents:
-    """Return the tensors of torch's older format; Refused as by `open_legacy`, and STATE_DICT."""
-    return _contents(open_legacy(source), source.records)
+def read_pickle_or_legacy(source: FileBytes) -> Contents:
+    """Return what a pickle holds, or the tensors of torch's older format, which is one as well.
+
+    Raises Refused as `read_pickle` or `open_legacy` does, and STATE_DICT.
+    """
+    if is_legacy(source):
+        return _contents(open_legacy(source), source.records)
+    return read_pickle(source)
 
 
 def _contents(saved: SavedTensors, records: str | None) -> Contents:

@@ -19,7 +19,9 @@ from typing import Any
 
 from core.arrays import Stamp, stamp_of
 from core.errors import LostWorker, Refused, changed
+from core.readers.formats.archive import GZIP_MAGIC
 from core.readers.formats.contents import FileBytes
+from core.readers.formats.sniff import FileFormat
 from core.readers.predictions.result import ReadOptions
 from core.readers.sandbox import scratch
 from core.readers.sandbox.limits import command, give_to_nobody, is_nobodys
@@ -32,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[3]
 WINDOWS = sys.platform == "win32"
 POLL_S = 0.02
 DIGEST_BLOCK = 2**20
-PACKED = (b"PK", b"PA", b"AR", b"\xff\xff", b"\x1f\x8b")  # zip, Parquet, Arrow and gzip
+PACKED = (GZIP_MAGIC, *(start for form in FileFormat if form.packed for start in form.starts))
 OUT_OF_MEMORY, NO_ROOM = 13, 14  # exit codes of the child; see core.readers.sandbox.child
 CHILD = "core.readers.sandbox.child"
 ERRORS = "stderr.txt"
@@ -61,7 +63,7 @@ class OpenFile:
     def packed(self) -> bool:
         """Whether its bytes may become many more in memory."""
         self.file.seek(0)
-        return self.file.read(2) in PACKED
+        return self.file.read(max(map(len, PACKED))).startswith(PACKED)
 
     @property
     def handle(self) -> int | str:
