@@ -18,7 +18,6 @@ ALL: Final = "all"  # data sets, networks or losses
 Unit = Literal["percent", "fraction", "nats", "nats_x100"]
 Doubt = Literal["none", "uncertain", "suspect"]
 UNITS: Final[tuple[str, ...]] = get_args(Unit)
-DOUBTS: Final[tuple[str, ...]] = get_args(Doubt)
 IN_HUNDREDTHS: Final = ("percent", "nats_x100")
 PAPERS: Final = {
     "adafocal2022": "Ghosh et al. 2022",
@@ -64,7 +63,7 @@ class PublishedNumber:
     gamma_ev: str
     # ``svhn`` or ``cifar10c`` for the AUROC of out-of-distribution inputs, else empty
     ood_dataset: str
-    # doubt, why: one of `DOUBTS`, and the reason where it is not ``none``: ``suspect`` contradicts
+    # doubt, why: one of `Doubt`, and the reason where it is not ``none``: ``suspect`` contradicts
     # another number, ``uncertain`` may have been read wrongly
     doubt: Doubt
     why: str

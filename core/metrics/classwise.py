@@ -212,7 +212,6 @@ CELLS_DRAWN = 2**17  # draws worked on at a time: they stay in cache
 MOST = 0.7  # of the gap of a bin: one class holds it
 FEWEST = 10  # other answers of a bin that one class is told from
 FAR = 2.0  # times the mean gap: a class that is further off is unlike the mean
-Z = 1.645  # of a one-sided bound at 95 %
 
 
 @dataclass(frozen=True)

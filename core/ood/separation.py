@@ -483,23 +483,18 @@ class Counts:
         return self.passed_out / (self.flagged_out + self.passed_out)
 
 
-def threshold_at(separation: Separation, false_alarms: float) -> float:
-    """Return the lowest score above which at most that share of in-distribution rows lies.
+def thresholds_at(separation: Separation, false_alarms: Sequence[float]) -> list[float]:
+    """Return for each share the lowest score above which at most so many in-distribution rows lie.
 
     Examples
     --------
     Rows at the threshold pass, so that one in four lies above 3:
 
     >>> rows = Separation.of(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 5.0]))
-    >>> threshold = threshold_at(rows, 0.25)
-    >>> threshold, counts_at(rows, threshold).false_alarms, counts_at(rows, threshold).missed
+    >>> (counts,) = counts_of(rows, thresholds_at(rows, [0.25]))
+    >>> counts.threshold, counts.false_alarms, counts.missed
     (3.0, 0.25, 0.5)
     """
-    return thresholds_at(separation, [false_alarms])[0]
-
-
-def thresholds_at(separation: Separation, false_alarms: Sequence[float]) -> list[float]:
-    """Return for each share the lowest score above which at most so many rows lie."""
     total = np.asarray(separation.total_in)
     # As many inside rows as must stay at or below the threshold.
     keep = np.array([needed(total, 1.0 - share) for share in false_alarms])
@@ -508,11 +503,6 @@ def thresholds_at(separation: Separation, false_alarms: Sequence[float]) -> list
     below_all = np.nextafter(separation.values[0], -np.inf)
     thresholds: list[float] = np.where(np.asarray(false_alarms) < 1.0, lowest, below_all).tolist()
     return thresholds
-
-
-def counts_at(separation: Separation, threshold: float) -> Counts:
-    """Return what is flagged, above the threshold, and what is not."""
-    return counts_of(separation, [threshold])[0]
 
 
 def counts_of(separation: Separation, thresholds: Sequence[float]) -> list[Counts]:

@@ -36,7 +36,6 @@ from core.screens.kit.labels import (
 from core.screens.kit.marks import marks
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Sentence
-from core.screens.kit.sentences import groups_words
 from core.screens.kit.words import FILM_DATA, noticed, speaking_of, with_row_noun
 from core.screens.ood.view import ShownCurve, ood_view
 from core.screens.ood.words import plain_view as plain_ood
@@ -171,17 +170,13 @@ class RunViews:
     @property
     def source(self) -> ClinicSource:
         """What every clinical figure names."""
-        run, rows = self.numbers.run, self.numbers.rows
-        groups = rows.groups
-        return ClinicSource(
+        run = self.numbers.run
+        return ClinicSource.of(
+            self.numbers.rows,
             run=run.name,
             split=run.split,
             digest="" if self.plain else run.file_digest,
-            findings=rows.class_names if rows.task is Task.MULTILABEL else rows.class_names[1:],
-            n=rows.n,
             synthetic=run.synthetic,
-            groups="" if groups is None else groups_words(groups.name, groups.count),
-            weights="" if rows.weights is None else rows.weights.name,
         )
 
 

@@ -18,7 +18,6 @@ SIDE: Final = 128  # pixels
 MEAN, STD = 0.445, 0.222  # of pixels / 255 over many films, three digits
 PREVALENCE: Final = {"Nodule": 0.25, "Consolidation": 0.2, "Effusion": 0.15, "Cardiomegaly": 0.15}
 FINDINGS: Final = tuple(PREVALENCE)
-LESIONS: Final = ("Nodule", "Consolidation")  # lie anywhere in the lungs
 MOST_SIDE: Final = 0.2  # of a lesion's box, as a share of the film's: at most 4 % of its area
 MARK: Final = (  # SYNTHETIC in letters of 3 x 5 pixels, so that a copy of the film keeps the word
     "### # # ##  ### # # ### ### ### ###",

@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from dataclasses import astuple
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -13,10 +14,10 @@ from core.metrics import METRICS
 from core.models.catalogue import MODELS, TEXT_MODELS
 from core.published import (
     DEFINITIONS,
-    DOUBTS,
     FILE,
     PAPERS,
     UNITS,
+    Doubt,
     PaperSetting,
     auroc_rows,
     compared,
@@ -46,7 +47,7 @@ def test_every_row_is_read_once_and_lies_in_its_range():
     for row in rows():
         assert row.paper in PAPERS
         assert row.unit in UNITS
-        assert row.doubt in DOUBTS
+        assert row.doubt in get_args(Doubt)
         assert (row.doubt == "none") == (not row.why)
         assert definition(row.metric)
         assert (row.metric == "auroc") == bool(row.ood_dataset)

@@ -15,7 +15,7 @@ from core.datasets.shifts import OWN
 from core.library import SAMPLES, Library, RunSource
 from core.ood import separation
 from core.ood.scores import ood_scores
-from core.ood.separation import Separation, auroc, counts_at, threshold_at
+from core.ood.separation import Separation, auroc, counts_of, thresholds_at
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from pages.ui.state import distinct_names
 from tests.pages.seen import fine, html, opened, said, table
@@ -97,7 +97,7 @@ def separated(inside, outside, key="entropy", temperature=1.0):
 
 
 def missed(found, alarms=0.05):
-    return counts_at(found, threshold_at(found, alarms))
+    return counts_of(found, [thresholds_at(found, [alarms])[0]])[0]
 
 
 def test_the_sentence_and_the_counts_are_those_of_the_run(page, keep):
@@ -261,7 +261,7 @@ def test_a_table_is_read_with_the_columns_of_the_runs_groups_and_weights(page, k
     assert not test.error
     scores = (ood_scores(one, "entropy") for one in (own, part))
     found = Separation.of(*scores, (patients, who), (own.weights.of_row, films))
-    counts = counts_at(found, threshold_at(found, 0.05))
+    counts = counts_of(found, [thresholds_at(found, [0.05])[0]])[0]
     assert f">{auroc(found):.3f}</span>" in html(test)
     rows = table(test, "What the threshold does")
     assert f">{counts.flagged_out:.0f}<" in rows

@@ -173,7 +173,6 @@ WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 LONGEST: Final = 40  # characters of a word; longer ones, of encoded files, are left out
 PADDING, UNKNOWN = "<padding>", "<unknown>"  # the numbers 0 and 1
 LINE_BYTES: Final = 100_000  # of a file of vectors
-MAX_DIMENSION: Final = 2_000
 Vectors = npt.NDArray[np.float32]
 
 

@@ -19,7 +19,6 @@ from core.metrics.clinical.fit import (
     Recalibration,
     hosmer_lemeshow,
     recalibration,
-    spiegelhalter,
 )
 
 __all__ = [
@@ -36,5 +35,4 @@ __all__ = [
     "net_benefit",
     "recalibration",
     "shifted",
-    "spiegelhalter",
 ]

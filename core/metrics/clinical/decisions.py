@@ -30,9 +30,9 @@ class NetBenefit:
         TP/N - FP/N t/(1 - t) and its band, which holds at all thresholds together.
     treat_all :
         The same with every row called positive; with none it is 0.
-    gain, gain_low :
-        The model's above the better of treat all and treat none, and its lower bound, which holds
-        at all thresholds together.
+    gain_low :
+        Lower bound of the model's above the better of treat all and treat none, which holds at all
+        thresholds together.
     n, events, level :
         Rows, events, and the level of the bands.
     """
@@ -42,7 +42,6 @@ class NetBenefit:
     low: Float
     high: Float
     treat_all: Float
-    gain: Float
     gain_low: Float
     n: int
     events: int
@@ -122,7 +121,6 @@ def net_benefit(
         low=low,
         high=high,
         treat_all=(positive[0] - negative[0] * odds) / n,
-        gain=np.minimum(model, odds * above_all[0]),
         gain_low=np.minimum(low, odds * above_all[1]),
         n=int(p.size),
         events=int(np.count_nonzero(y)),
@@ -285,10 +283,9 @@ class Classified:
     """What calling "p at or above a threshold" positive does."""
 
     threshold: float  # the threshold
-    # true_positive, false_positive, true_negative, false_negative: rows
+    # true_positive, false_positive, false_negative: rows
     true_positive: int
     false_positive: int
-    true_negative: int
     false_negative: int
     # sensitivity, specificity: with Wilson intervals
     sensitivity: Score
@@ -345,7 +342,7 @@ def classified(
     """
     called, actual = p >= threshold, np.asarray(y, dtype=np.bool_)
     tp, fp = int(np.count_nonzero(called & actual)), int(np.count_nonzero(called & ~actual))
-    tn, fn = int(np.count_nonzero(~called & ~actual)), int(np.count_nonzero(~called & actual))
+    fn = int(np.count_nonzero(~called & actual))
     right = called == actual
     weights = np.ones(p.size) if sampling.weights is None else sampling.weights
     caught, spared, meant, cleared = (
@@ -372,7 +369,6 @@ def classified(
         threshold=threshold,
         true_positive=tp,
         false_positive=fp,
-        true_negative=tn,
         false_negative=fn,
         sensitivity=sensitivity,
         specificity=specificity,

@@ -457,15 +457,11 @@ def _loss(eta: Float, rows: Float, events: Float) -> float:
     return float(rows @ np.logaddexp(0.0, eta) - events @ eta)
 
 
-def spiegelhalter(p: Float, y: Bool) -> tuple[float, float]:
-    """Return Spiegelhalter's z and its two-sided p-value; NaN where every p is 0, 0.5 or 1.
+def spiegelhalter_z(ranked: SortedOutcomes) -> float:
+    """Return Spiegelhalter's z; about standard normal for a calibrated score.
 
-    Parameters
-    ----------
-    p : (N,) float64 in [0, 1]
-        Stated risks.
-    y : (N,) bool
-        Events.
+    NaN where every p is 0, 0.5 or 1. With groups the variance is that of their sums, with weights
+    alone that of independent rows.
 
     Notes
     -----
@@ -474,21 +470,9 @@ def spiegelhalter(p: Float, y: Bool) -> tuple[float, float]:
 
     Examples
     --------
-    >>> z, p_value = spiegelhalter(np.array([0.2]), np.array([True]))
-    >>> round(z, 6), round(p_value, 3)  # 0.8 x 0.6 / sqrt(0.6² x 0.2 x 0.8), beyond ±2 in 5 of 100
-    (2.0, 0.046)
-    """
-    z = spiegelhalter_z(SortedOutcomes.of(Outcomes(p, y)))
-    return z, math.erfc(abs(z) / math.sqrt(2.0))
-
-
-def spiegelhalter_z(ranked: SortedOutcomes) -> float:
-    """Return Spiegelhalter's z; about standard normal for a calibrated score, NaN as above.
-
-    With groups the variance is that of their sums, with weights alone that of independent rows.
-
-    Examples
-    --------
+    >>> risk = SortedOutcomes.of(Outcomes(np.array([0.2]), np.array([True])))
+    >>> round(spiegelhalter_z(risk), 6)  # 0.8 x 0.6 / sqrt(0.6² x 0.2 x 0.8)
+    2.0
     >>> even = SortedOutcomes.of(Outcomes(np.full(2, 0.5), np.array([True, True])))
     >>> spiegelhalter_z(even)  # the Brier score of a risk of 0.5 is the same whatever comes
     nan

@@ -185,7 +185,6 @@ class ReliabilityView:
     unavailable: Table
     scores: Table
     parts: Table
-    log_counts: bool
 
 
 def reliability_view(
@@ -267,7 +266,6 @@ def reliability_view(
         unavailable=cards.unavailable_table(audit),
         scores=cards.scores_table(audit, target),
         parts=parts_table(audit, classes),
-        log_counts=logarithmic,
     )
 
 

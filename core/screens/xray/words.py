@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
+from core.predictions import Predictions, Task
 from core.screens.kit.numbers import count
 from core.screens.kit.records import Column, Swatch, Table
+from core.screens.kit.sentences import groups_words
 from core.screens.kit.theme import Tone
 from core.screens.kit.words import UNIT, with_row_noun
+from core.studies.posthoc import PosthocRows
 
 BANNER: Final = "Research use, not a medical device."
 MINED: Final = (
@@ -74,6 +77,44 @@ class ClinicSource:
     groups: str = ""
     weights: str = ""
     recalibrated: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        rows: Predictions,
+        *,
+        run: str,
+        split: str,
+        digest: str,
+        synthetic: bool,
+        parts: PosthocRows | None = None,
+        label: int | None = None,
+    ) -> Self:
+        """Return what every figure of some rows names.
+
+        With `parts` only those not fitted on are shown. With a `label` it is of the rows in which
+        that finding is known to be there or not.
+        """
+        shown = rows if parts is None else parts.test
+        known = None if label is None else shown.labelled_rows(label)
+        n = shown.n if known is None else known.size
+        groups = shown.groups
+        groups = groups if known is None or groups is None else groups.take(known)
+        rest = ""
+        if parts is not None and parts.cut is not None:
+            rest = f"the films not fitted on ({count(n)}, seed {parts.cut[1]})"
+        return cls(
+            run=run,
+            split=split,
+            digest=digest,
+            findings=(rows.class_names if rows.task is Task.MULTILABEL else rows.class_names[1:]),
+            n=n,
+            synthetic=synthetic,
+            rest=rest,
+            groups="" if groups is None else groups_words(groups.name, groups.count),
+            weights="" if shown.weights is None else shown.weights.name,
+            recalibrated=parts is not None,
+        )
 
     @property
     def of_films(self) -> bool:

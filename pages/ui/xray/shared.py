@@ -17,8 +17,6 @@ from core.metrics.clinical.groups import Grouping, Subgroup
 from core.predictions import Predictions, Task
 from core.reports.html import PageView, sheet_html
 from core.screens.kit.marks import marks
-from core.screens.kit.numbers import count
-from core.screens.kit.sentences import groups_words
 from core.screens.xray import film as views
 from core.screens.xray import saliency
 from core.screens.xray.film import FilmScores, FindingSummary, Reference, finding_index, spelled
@@ -397,30 +395,15 @@ def source(
     parts: PosthocRows | None = None,
     label: int | None = None,
 ) -> ClinicSource:
-    """Return what every figure names; `parts` where only the rows not fitted on are shown.
-
-    With a `label` it is of the rows in which that finding is known to be there or not.
-    """
-    reported_rows = rows if parts is None else parts.test
-    known = None if label is None else reported_rows.labelled_rows(label)
-    n = reported_rows.n if known is None else known.size
-    rest = ""
-    if parts is not None and parts.cut is not None:
-        rest = f"the films not fitted on ({count(n)}, seed {parts.cut[1]})"
-    names = rows.class_names if rows.task is Task.MULTILABEL else rows.class_names[1:]
-    groups = reported_rows.groups
-    groups = groups if known is None or groups is None else groups.take(known)
-    return ClinicSource(
+    """Return what every figure names; `parts` and `label` as of `ClinicSource.of`."""
+    return ClinicSource.of(
+        rows,
         run=run.name,
         split=split,
         digest=run.file_digest,
-        findings=names,
-        n=n,
         synthetic=run.data == "phantom",
-        rest=rest,
-        groups="" if groups is None else groups_words(groups.name, groups.count),
-        recalibrated=parts is not None,
-        weights="" if reported_rows.weights is None else reported_rows.weights.name,
+        parts=parts,
+        label=label,
     )
 
 

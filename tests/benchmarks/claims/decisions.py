@@ -120,13 +120,14 @@ def _useless(design: str, draw: Draw, sets: int, seed: int) -> list[Row]:
 
 def _useful(design: str, n: int, draw: Callable[[int], Draw], sets: int, seed: int) -> list[Row]:
     true = _benefit(draw(TRUTH)(np.random.default_rng([seed, sets])))
-    useful = SHOWN & (true.gain > USEFUL)
+    gain = true.model - np.maximum(true.treat_all, 0.0)  # over the better of treat all and none
+    useful = SHOWN & (gain > USEFUL)
     inside, false, named = 0, 0, 0.0
     for number in range(sets):
         net = _benefit(draw(n)(np.random.default_rng([seed, number])))
         inside += bool(np.all((net.low <= true.model) & (true.model <= net.high)))
         better = SHOWN & (net.gain_low > 0.0)
-        false += bool(np.any(better & (true.gain < 0.0)))
+        false += bool(np.any(better & (gain < 0.0)))
         named += float((better & useful).sum() / useful.sum())
     span = f"useful: {AT[useful][0]:g} to {AT[useful][-1]:g}"
     return [

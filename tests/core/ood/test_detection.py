@@ -21,8 +21,8 @@ from core.ood.separation import (
     auroc,
     auroc_error,
     cells,
-    counts_at,
-    threshold_at,
+    counts_of,
+    thresholds_at,
 )
 from core.predictions import Predictions, SamplingDesign, ScoreKind, Task
 from tests.reference import slow_ood
@@ -191,7 +191,7 @@ def test_scikit_learn_agrees_on_very_many_rows(digits, n_rows):
 @given(SIDES, SIDES, st.sampled_from([0.0, 0.01, 0.05, 0.2, 0.5, 1.0]))
 def test_a_threshold_is_the_lowest_with_so_few_false_alarms(inside, outside, share):
     found = both(inside, outside)
-    counts = counts_at(found, threshold_at(found, share))
+    counts = counts_of(found, [thresholds_at(found, [share])[0]])[0]
     assert counts.flagged_in + counts.passed_in == len(inside)
     assert counts.flagged_out + counts.passed_out == len(outside)
     assert counts.flagged_in == sum(v > counts.threshold for v in inside)
@@ -487,7 +487,7 @@ def test_thresholds_of_many_shares_are_those_of_each(inside, outside):
     for share, level, counts in zip(
         shares, levels, separation.counts_of(found, levels), strict=True
     ):
-        assert counts == counts_at(found, threshold_at(found, share))
+        assert counts == counts_of(found, [thresholds_at(found, [share])[0]])[0]
         assert counts.threshold == level
         assert counts.flagged_out == sum(v > level for v in outside)
 

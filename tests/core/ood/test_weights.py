@@ -18,7 +18,7 @@ from core.metrics.ranked import SortedOutcomes
 from core.ood import separation
 from core.ood.intervals import auroc_difference, numbers
 from core.ood.scores import ood_scores
-from core.ood.separation import NUMBERS, Separation, auroc_error, cells, counts_at, threshold_at
+from core.ood.separation import NUMBERS, Separation, auroc_error, cells, counts_of, thresholds_at
 from core.predictions import Groups, Outcomes, Predictions, ScoreKind, Task, Weights
 from core.studies import ood as study
 from core.studies.ood import OodPair
@@ -88,9 +88,9 @@ def test_whole_weights_are_rows_repeated(inside, outside):
     for key, function in NUMBERS.items():
         assert function(found) == function(often), key
     for share in (0.0, 0.05, 0.2, 0.5):
-        threshold = threshold_at(often, share)
-        assert threshold_at(found, share) == threshold
-        assert counts_at(found, threshold) == counts_at(often, threshold)
+        threshold = thresholds_at(often, [share])[0]
+        assert thresholds_at(found, [share])[0] == threshold
+        assert counts_of(found, [threshold])[0] == counts_of(often, [threshold])[0]
     for one, other in zip(separation.roc_points(found), separation.roc_points(often), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -153,7 +153,7 @@ def test_the_scale_of_weights_changes_no_number(factor):
         again = numbers(scaled, n_resamples=50)[key]
         ends = again.value, again.low, again.high
         assert (score.value, score.low, score.high) == pytest.approx(ends, rel=1e-9), key
-    assert threshold_at(scaled, 0.05) == threshold_at(found, 0.05)
+    assert thresholds_at(scaled, [0.05])[0] == thresholds_at(found, [0.05])[0]
 
 
 @given(st.integers(1, 2000), st.sampled_from([0.1, 0.7, 1 / 3]))
@@ -163,7 +163,7 @@ def test_shares_of_equal_weights_are_free_of_rounding(n, weight):
     plain = Separation.of(scores, scores)
     assert separation.fpr95(alike) == pytest.approx(separation.fpr95(plain), abs=1e-9)
     for share in (0.01, 0.05, 0.18, 0.2):
-        assert threshold_at(alike, share) == threshold_at(plain, share)
+        assert thresholds_at(alike, [share])[0] == thresholds_at(plain, [share])[0]
 
 
 def test_equal_weights_are_nearly_the_rows_themselves():

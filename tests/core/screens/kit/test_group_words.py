@@ -13,7 +13,7 @@ from core.metrics.comparison import compare, compared
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.suite import audit
 from core.ood.scores import ood_scores
-from core.ood.separation import counts_at, threshold_at
+from core.ood.separation import counts_of, thresholds_at
 from core.predictions import Groups, Predictions, ScoreKind, Task, Weights
 from core.reports.study_json import compare_json
 from core.reports.tables import csv_text, lines
@@ -257,7 +257,7 @@ def test_the_page_of_strange_inputs_says_what_films_of_patients_are_worth():
 def test_the_page_of_strange_inputs_counts_by_weight_and_says_so():
     weights = Weights.of("films", 0.5 + np.arange(120) % 3)
     judged, view, _ = strange_films(weights)
-    counts = counts_at(judged.separation, threshold_at(judged.separation, 0.05))
+    counts = counts_of(judged.separation, [thresholds_at(judged.separation, [0.05])[0]])[0]
     flagged = weights.of_row[ood_scores(films(1, labelled=False), "entropy") > counts.threshold]
     assert counts.flagged_out == pytest.approx(flagged.sum(), rel=1e-12)
     assert view.counts.written()[1].cells[0].value == f"{flagged.sum():.1f}"

@@ -8,7 +8,7 @@ import pytest
 from core.datasets.shifts import CORRUPTIONS, OutsideSet
 from core.losses.catalogue import subject
 from core.metrics.records import Score
-from core.ood.separation import Separation, counts_at, threshold_at
+from core.ood.separation import Separation, counts_of, thresholds_at
 from core.predictions import Predictions, ScoreKind, Task
 from core.published import auroc_rows
 from core.reports.html import picture
@@ -149,7 +149,7 @@ def test_each_step_of_the_slider_is_what_the_page_says_there(score, plain):
     for k, (share, step) in enumerate(zip(SLIDER, steps, strict=True)):
         page = view(shown, alarms=share, plain=plain)
         found = shown.judged.separation
-        assert step.tally == page.tally == counts_at(found, threshold_at(found, share))
+        assert step.tally == page.tally == counts_of(found, [thresholds_at(found, [share])[0]])[0]
         assert (step.sentence, step.counts.written()) == (page.sentence, page.counts.written())
         assert step.said.startswith(f"{100 * share:.1f}\u202f%; ")
         if k % 20 == 10:  # a figure takes much longer than its numbers
