@@ -37,6 +37,7 @@ def ascending(values: Float) -> Float:
         return np.sort(values)
     from core.compiled.sorting import sort_keys, write_keys, write_values
 
+    # Keys are sorted by digits, with the room of the result as the spare they need.
     keys, ordered = np.empty(values.size, dtype=np.uint64), np.empty(values.size)
     write_keys(np.ascontiguousarray(values), keys)
     write_values(sort_keys(keys, ordered.view(np.uint64)), ordered)
@@ -78,6 +79,7 @@ def log_softmax(logits: npt.NDArray[np.floating]) -> Float:
     -----
     The maximum is subtracted first, so logits up to 1e300 stay finite.
     """
+    # The largest is 0 now, so no power overflows and their sum is at least 1.
     shifted: Float = np.subtract(logits, logits.max(axis=-1, keepdims=True), dtype=np.float64)
     log_norm = np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     return np.asarray(shifted - log_norm)
@@ -93,6 +95,7 @@ def softmax(logits: npt.NDArray[np.floating]) -> Float:
 
 def sigmoid(logits: npt.NDArray[np.floating]) -> Float:
     """Return the logistic function in float64 without overflow."""
+    # By the logarithm, whose exponential overflows on neither side.
     return np.asarray(np.exp(log_sigmoid(logits)))
 
 
@@ -206,6 +209,7 @@ def file_location(array: npt.NDArray[Any]) -> Place | None:
     mapped = file_map_of(array)
     if mapped is None or array.nbytes < MAPPED_BYTES or not array.flags.c_contiguous:
         return None
+    # A slice of a mapped array begins later than the file does.
     start = address_of(array) - address_of(np.frombuffer(mapped, np.uint8))
     return Place(mapped.handle, start, array.dtype.str, array.shape)
 
@@ -269,6 +273,7 @@ def texts_as_arrays(texts: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Int]:
     """
     coded = [text.encode("utf-8", "surrogatepass") for text in texts]
     offsets = np.zeros(len(coded) + 1, dtype=np.int64)
+    # Each text begins where the one before ends.
     np.cumsum([len(code) for code in coded], out=offsets[1:])
     return np.frombuffer(b"".join(coded), dtype=np.uint8), offsets
 
@@ -285,6 +290,7 @@ def digest(*parts: npt.NDArray[np.generic] | str) -> str:
         else:
             state.update(f"a{part.dtype.str}{part.shape}".encode())
             flat = np.ascontiguousarray(part).reshape(-1)
+            # In chunks, for the bytes of a mapped array need not all be in memory.
             for some in row_chunks(flat.size, 1, PASS_BYTES):
                 state.update(flat[some].view(np.uint8).data)
     return state.hexdigest()

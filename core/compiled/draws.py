@@ -33,6 +33,7 @@ def _terms(likeliest: int, trials: int, rate: float, out: Float) -> tuple[int, i
     middle = out.size // 2
     low = high = middle
     out[middle] = 1.0
+    # Downwards each term is divided by its ratio, upwards multiplied: no factorial is needed.
     while out[low] > _LEAST and low > 0 and likeliest - middle + low > 0:
         out[low - 1] = out[low] / _ratio(likeliest - middle + low, trials, rate)
         low -= 1
@@ -59,6 +60,7 @@ def _guide(shares: Float) -> Int:
     guide = np.empty(shares.size, np.int64)
     k = 0
     for part in range(guide.size):
+        # As many parts as places: from its part a number is hardly a step away.
         while shares[k] * guide.size <= part:
             k += 1
         guide[part] = k
@@ -123,6 +125,7 @@ def write_binomial(trials: Int, share: Float, uniform: Float, out: Drawn) -> Non
         Written: successes; as many as `write_poisson` has it, or above one half failures.
     """
     for c in range(trials.size):
+        # The rarer outcome has the shorter table, and odds that stay finite.
         n, failures = trials[c], share[c] > 0.5
         p = 1.0 - share[c] if failures else share[c]
         spread = np.sqrt(n * p * (1.0 - p))

@@ -57,6 +57,7 @@ def keep_large_in_files(least: int) -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))  # for good: an array may be the last
     capsule = _of(ctypes.pythonapi, "PyCapsule_New", ctypes.py_object, NUMBER, NUMBER, NUMBER)
     pointer = _of(ctypes.pythonapi, "PyCapsule_GetPointer", NUMBER, ctypes.py_object, NUMBER)
+    # NumPy's own functions for C stand in a table; this one sets the handler.
     table = pointer(np._core.multiarray._ARRAY_API, 0)  # type: ignore[attr-defined]
     address = ctypes.cast(table, ctypes.POINTER(NUMBER))[SET_HANDLER]
     set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
@@ -129,6 +130,7 @@ def _mapped(folder: int) -> Native:
             handle = open_file(folder, FLAGS, 0o600)
             if handle < 0:
                 return np.uint64(0)
+            # All room is taken at once: a full disk is met here and not at some later write.
             start = np.uint64(FAILED)
             if reserve(handle, 0, size) == 0:
                 start = np.uint64(map_file(0, size, access, shared, handle, 0))
@@ -148,6 +150,7 @@ def _unmapped() -> Native:
 
     @numba.njit
     def unmapped(slots: Slots, start: int, ended: bool) -> Any:  # noqa: ANN401
+        # A mapped file begins at a page, so other addresses need no search.
         if start == 0 or start % PAGE:
             return np.uint64(0)
         for slot in range(0, 2 * SLOTS, 2):

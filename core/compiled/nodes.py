@@ -46,6 +46,7 @@ def add_to_nodes(
         gap = p * (ends[g + 1] - ends[g]) - hits
         at = p * intervals if 0.0 <= p <= 1.0 else 0.0  # NaN must not write outside
         base = min(int(at), intervals - 1)
+        # Lagrange's weights of four points for a position d beyond the second of them.
         d = at - base
         nodes[base] -= d * (d - 1.0) * (d - 2.0) / 6.0 * gap
         nodes[base + 1] += (d + 1.0) * (d - 1.0) * (d - 2.0) / 2.0 * gap

@@ -44,6 +44,7 @@ _SLOPES = f"UniTuple({_COLUMN}, 2)"
 def exp_below(x: np.float32) -> np.float32:
     """Return exp(x) for x <= 0, to 2e-7 of itself; 0 from -87 down, NaN for NaN."""
     near = max(x, _LEAST)
+    # x = k ln 2 + r; ln 2 in two parts, the first so short that k times it is exact.
     shifted = near * _LOG2E + _TO_WHOLE  # its last bits are the nearest power of two
     whole = shifted - _TO_WHOLE
     r = (near - whole * _LN2_HIGH) - whole * _LN2_LOW
@@ -63,6 +64,7 @@ def exp_below(x: np.float32) -> np.float32:
 def _largest_below(row: Real, bound: np.float32, lanes: Real) -> np.float32:
     """Return the largest entry below a bound, -inf where there is none."""
     lanes[:] = _NOTHING
+    # Lanes hold the largest so far side by side; the rest of the row goes to the first of them.
     n_whole = row.size - row.size % _LANES
     for start in range(0, n_whole, _LANES):
         for lane in range(_LANES):
@@ -125,6 +127,7 @@ def read_others(logits: Real, targets: Int, share: Real, read: Real) -> int:
         row, out, true = logits[i], share[i], targets[i]
         if true < 0 or true >= row.size:
             return i
+        # The row without its true class, in two parts that are read where they lie.
         low, high = row[:true], row[true + 1 :]
         top = max(_largest_below(low, _ENDLESS, lanes), _largest_below(high, _ENDLESS, lanes))
         total = _write_powers(low, top, out[:true]) + _write_powers(high, top, out[true + 1 :])
@@ -167,6 +170,7 @@ def write_gradient(share: Real, targets: Int, read: Real, slopes: Slopes, out: R
     """
     for i in range(targets.size):
         row, line = share[i], out[i]
+        # By logit k the gap falls by s_k, and the sum of squares rises by 2 s_k (s_k - that sum).
         double = slopes[1][i] + slopes[1][i]
         constant = slopes[0][i] + double * read[1, i]
         for k in range(row.size):
@@ -191,6 +195,7 @@ def add_below(logits: Real, targets: Int, read: Real, slope: Real, out: Real) ->
         n_tied = _NONE
         for k in range(row.size):
             n_tied += _ONE if row[k] == below else _NONE
+        # Classes that tie as the largest below share its gradient.
         part = slope[i] / max(n_tied, _ONE)
         for k in range(row.size):
             line[k] += part if row[k] == below else _NONE

@@ -87,6 +87,7 @@ def add_alike(place: Int, law: Float, theta: Float, uniform: Float, out: Float) 
         for row in range(first.size):
             before = row - first[row]
             if before > 0:
+                # An urn of the numbers before and of theta new ones (Blackwell and MacQueen 1973).
                 other = choice[row] * (before + theta[r])
                 if other < before:
                     number[row] = number[first[row] + int(other)]

@@ -58,8 +58,10 @@ _HELD = 4096  # probabilities held at a time where they are formed to be added u
 def exp_below(x: float) -> float:
     """Return exp(x) for x <= 0, to 1e-13 of itself; 0 from -709 down, NaN for NaN."""
     near = max(x, _LEAST)
+    # x = k ln 2 + r with k whole and |r| at most half of ln 2: a large number added rounds to k.
     shifted = near * _LOG2E + _TO_WHOLE  # its last bits are the biased exponent of the power of two
     r = near - (shifted - _TO_WHOLE) * _LN2
+    # exp(r) by Horner's rule.
     p = _C10 * r + _C9
     p = p * r + _C8
     p = p * r + _C7
@@ -70,6 +72,7 @@ def exp_below(x: float) -> float:
     p = p * r + _C2
     p = p * r + _C1
     p = p * r + _C0
+    # 2^k: its exponent is what the rounded number ends with.
     power = np.int64(np.float64(shifted).view(np.int64) << 52).view(np.float64)
     return p * power
 
@@ -96,6 +99,7 @@ def _sharing(row: Row, value: float) -> tuple[int, int]:
     sharing, first = 0, row.size - 1
     for start in range(0, row.size, _SCANNED):
         part = row[start : start + _SCANNED]
+        # Counting fills a vector, searching does not: only a part that holds any is searched.
         count = int(_count_of(part, value))
         if count > 0 and sharing == 0:
             first = start
@@ -122,6 +126,7 @@ def _turn(rows: Logits, wide: Float, tops: Float) -> None:
     for j in range(len(rows)):
         for k in range(rows.shape[1]):
             wide[k, j] = rows[j, k]
+    # Now each class is a line over the rows, along which the largest are found side by side.
     tops[:] = wide[0]
     for k in range(1, rows.shape[1]):
         for j in range(tops.size):
@@ -200,6 +205,7 @@ def read_rows(
         sharing, predicted[i] = _sharing(row, top)
         total[i], squares = _power_sums(row, top)
         gap[i] = np.float64(row[labels[i]]) - np.float64(top)
+        # sum over classes of (p - onehot)² = sum p² - 2 p_true + 1.
         of_true = exp_below(gap[i]) / total[i]
         brier[i] = max(squares / (total[i] * total[i]) - 2.0 * of_true + 1.0, 0.0)
         tied += int(sharing > 1)
@@ -229,6 +235,7 @@ def _tempered_sums(row: Row, top: float, inverse: float) -> tuple[float, float, 
     total = first = second = third = 0.0
     for k in range(row.size):
         gap = max(np.float64(row[k]) - wide, _FARTHEST)
+        # Moments of the gaps, weighted by the powers: the NLL and its slopes are made of these.
         power = exp_below(gap * inverse)
         total += power
         first += power * gap
@@ -265,6 +272,7 @@ def _first_from(line: Float, value: float) -> int:
     """Return the first place where an ascending line is at least a value, else its last place."""
     at, left = 0, line.size
     while left > 1:
+        # Halves without a branch that has to be guessed.
         half = left // 2
         at += half if line[at + half - 1] < value else 0
         left -= half
@@ -306,6 +314,7 @@ def add_redrawn(p: Float, draws: Float, edges: Float, rows: Counts, hits: Counts
     n_bins = edges.size - 1
     line = np.empty(p.shape[1])
     for i in range(len(p)):
+        # Running sums of the row; a uniform number times their last one picks the class.
         total = 0.0
         for k in range(line.size):
             total += p[i, k]
@@ -352,6 +361,7 @@ def _add_wrong_row(
     line: Float, label: int, answer: int, weight: float, by_class: Float, by_level: Float
 ) -> float:
     """Do what `add_wrong` does for one row."""
+    # Given that the answer is wrong, the other classes share what is left of the row.
     line[answer] = 0.0
     rest, finest = line.sum(), by_level.shape[1]
     if not rest > 0.0:
@@ -416,10 +426,12 @@ def add_wrong_softmax(
 @compiled()
 def _add_row(line: Float, weight: float, edges: Float, low: Float, sums: Float) -> None:
     """Add a row's probabilities: those of the first bin to `low`, the few others to their bins."""
+    # The first bin class by class, without a branch.
     bar = edges[1]
     for k in range(line.size):
         low[k] += weight * (0.0 if line[k] > bar else line[k])
     for start in range(0, line.size, _SCANNED):
+        # The few above it only in parts of the row that hold any.
         part = line[start : start + _SCANNED]
         if _count_above(part, bar) > 0.0:
             for k in range(part.size):
@@ -458,6 +470,7 @@ def add_binned(p: Float, labels: Int, weights: Float, edges: Float, sums: Float)
     for start in range(0, len(p), _SUMMED):
         rows = slice(start, min(start + _SUMMED, len(p)))
         _add_rows(p[rows], labels[rows], weights[rows], edges, low, sums)
+        # Block by block, so that rounding does not grow with the rows.
         sums[1, :, 0] += low
         low[:] = 0.0
 
@@ -477,5 +490,6 @@ def add_binned_softmax(
         _add_rows(part, labels[rows], weights[rows], edges, low, sums)
         summed += len(p)
         if summed >= _SUMMED or rows.stop == len(logits):
+            # As often as `add_binned` does, so that both sum alike.
             sums[1, :, 0] += low
             low[:], summed = 0.0, 0

@@ -36,6 +36,7 @@ def _sort_by(keys: Keys, spare: Keys, lowest: int) -> Keys:
         count = counts[digit]
         if count[_digit(keys[0], lowest + digit)] == keys.size:
             continue  # all keys share this digit
+        # Where the keys of each digit begin; written in order, ties keep that of the digits before.
         place = np.cumsum(count) - count
         for key in keys:
             value = _digit(key, lowest + digit)
@@ -73,6 +74,7 @@ def sort_keys(keys: Keys, spare: Keys) -> Keys:
     for i in range(1, ordered.size + 1):
         if i < ordered.size and ordered[i] >> _UPPER == ordered[first] >> _UPPER:
             continue
+        # Keys with one upper half: many are sorted by their lower digits, a few by insertion.
         if i - first > _FEW:
             ordered[first:i] = _sort_by(ordered[first:i], np.empty(i - first, np.uint64), 0)
         elif i - first > 1:
@@ -152,6 +154,7 @@ def read_claim_keys(
         within += confidence[i]
         hits += int(correct[i])
         sum_confidence[i + 1], sum_correct[i + 1] = below + within, hits
+        # Each block is summed from 0 and added to those before: rounding stays that of a block.
         if (i + 1) % block == 0:
             below, within = below + within, 0.0
 
@@ -171,6 +174,7 @@ def merge(inside: Float, outside: Float, values: Float, rows: Int) -> int:
     """
     i = j = g = 0
     while i < inside.size or j < outside.size:
+        # The lowest score that is left, and how often either set holds it.
         first = j == outside.size or (i < inside.size and inside[i] <= outside[j])
         value = inside[i] if first else outside[j]
         n_inside, n_outside = i, j

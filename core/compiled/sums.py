@@ -23,6 +23,7 @@ def _farthest(values: Float) -> float:
 @compiled(as_written=True)
 def _add_lanes(values: Float, round_to: Float, high: Float, middle: Float, low: Float) -> None:
     for j in range(values.size):
+        # Adding a unit and taking it back rounds to its multiples; what is left goes to the next.
         first = (values[j] + round_to[0]) - round_to[0]
         left = values[j] - first
         second = (left + round_to[1]) - round_to[1]
@@ -48,11 +49,13 @@ def total(values: Float) -> float:
     """
     farthest, plain = _farthest(values), 0.0
     exponent, room = int(np.ceil(np.log2(farthest))), int(np.ceil(np.log2(values.size))) + 2
+    # No unit is large enough, or none is needed: ascending order is the one order there is.
     if not 0.0 < farthest < np.inf or exponent + room > _MOST_BITS:
         for value in np.sort(values):
             plain += value
         return plain
     lanes, round_to = np.zeros((3, _LANES)), np.empty(3)
+    # Each unit is as far below the last as N multiples of it leave room for in a float64.
     for part in range(3):
         round_to[part] = 1.5 * 2.0 ** (exponent + room)
         exponent += room - _BITS

@@ -70,12 +70,14 @@ def class_bins(predictions: Predictions, *, n_bins: int = N_BINS) -> ClassBins:
         np.zeros((3, predictions.n_classes, n_bins)),
         PASS_BYTES if softmax else CHUNK_BYTES,
     )
+    # Above the first bin only: few of a row's probabilities are.
     for rows in row_chunks(predictions.n, predictions.n_classes, size):
         own = predictions.labels[rows], each[rows], edges, sums
         if softmax:
             add_binned_softmax(wide_enough(predictions.scores[rows]), *own)
         else:
             add_binned(predictions.probabilities(rows), *own)
+    # Every row lies in one bin of every class, so the first holds all the others.
     sums[0, :, 0] = predictions.total - sums[0, :, 1:].sum(axis=1)
     kind = np.int64 if weights is None else np.float64
     count, mass, hits = sums
@@ -177,6 +179,7 @@ def redrawn_ece(
         for rows in row_chunks(predictions.n, max(n_classes, rounds)):
             p = np.ascontiguousarray(predictions.probabilities(rows))
             add_redrawn(p, rng.random((len(p), rounds)), edges, np.array(of_row[rows]), hits)
+        # What was expected of a cell does not change; only who came true is drawn.
         total = np.zeros(hits.shape[1])
         for cells in row_chunks(*hits.shape):
             total += np.abs(sums.confidence.reshape(-1, 1)[cells] - hits[cells]).sum(axis=0)
@@ -271,6 +274,7 @@ class ClassSums:
         """
         mean, squares, hits = self._rarer()
         off = _standardised(mean, squares, hits[:, None])[:, 0]
+        # What the exact test of a class does not find is no evidence against it.
         off[: len(self.names)][self.p_values > FALSE_ALARMS] = 0.0
         at = int(np.argmax(off))
         part, cells = next((p, c) for p, c in self._slices() if c.start <= at < c.stop)
@@ -365,6 +369,7 @@ class ClassSums:
         part = np.repeat(np.arange(len(self.parts)), [cells for _, cells in self.parts])
         order = np.lexsort((np.round(squares, DIGITS), np.round(mean, DIGITS), part))
         mean, squares, effect = mean[order], squares[order], self.effect[order]
+        # mean² / squares trials: a binomial of the variance of the sum, mean - squares.
         trials = np.ceil(np.round(mean**2 / np.maximum(squares, TINY * TINY), DIGITS))
         trials = np.where(mean > 0.0, np.maximum(trials, np.ceil(mean)), 0.0)
         share = np.clip(np.divide(mean, trials, out=np.zeros_like(mean), where=trials > 0), 0, 1)
@@ -414,6 +419,7 @@ def _standardised(mean: Float, squares: Float, hits: Float) -> Float:
     out -= hits - mean[:, None]
     out *= 2.0
     np.maximum(out, 0.0, out=out)
+    # Sure claims scatter less than Poisson counts, by what squares take off the mean.
     out /= np.maximum(1.0 - squares / np.maximum(mean, TINY), SPREAD)[:, None]
     return np.asarray(np.sqrt(out, out=out))
 
@@ -428,6 +434,7 @@ def answer_sums(predictions: Predictions, *, ties: bool = False) -> ClassSums:
     sampling = predictions.sampling
     weights = np.ones(predictions.n) if sampling.weights is None else sampling.weights
     confidence = rows.confidence
+    # Which of two classes an even row answers is the order of columns: it counts for neither.
     tied = None
     if predictions.task is Task.BINARY and not ties:
         even = np.where(confidence == 0.5, weights, 0.0)
@@ -439,6 +446,7 @@ def answer_sums(predictions: Predictions, *, ties: bool = False) -> ClassSums:
     trials, expected, squares, hits = np.array(
         [np.bincount(rows.predicted, weights * values, k) for values in columns], dtype=np.float64
     )
+    # Rows that belong together or weigh unequally count for fewer, class by class.
     effect = np.ones(k)
     if not sampling.independent:
         for answer in np.unique(rows.predicted).tolist():
@@ -477,12 +485,14 @@ class AnswersOfRows:
         sure, right = sure[rows], self.outcomes.correct[rows]
         sampling = self.outcomes.sampling.take(rows)
         weights = np.ones(rows.size) if sampling.weights is None else sampling.weights
+        # What each class adds to the gap of these answers; the largest on its side is looked at.
         gaps = np.bincount(self.answered[rows], weights * (sure - right), len(self.names))
         total, looks = gaps.sum(), np.unique(self.answered[rows]).size
         if looks < 2 or total == 0.0:
             return None
         k = int(np.argmax(gaps * np.sign(total)))
         own = self.answered[rows] == k
+        # It has to hold most of the gap, with enough answers left to compare it with.
         few = np.count_nonzero(weights[~own]) < FEWEST or not weights[own].any()
         if few or abs(gaps[k]) < MOST * abs(total):
             return None
@@ -497,9 +507,11 @@ class AnswersOfRows:
                 for part in (own, ~own)
             ]
         ).T
+        # Off by itself, corrected for the classes looked at, and the rest together is not.
         alone, others = binomial_test(share * effective, effective, np.minimum(stated, 1.0))
         if looks * alone > FALSE_ALARMS or others <= FALSE_ALARMS:
             return None
+        # And it differs from the rest: one beyond chance and one within it may still be alike.
         spread = np.maximum(stated * (1.0 - stated), share * (1.0 - share)) / effective
         z = NormalDist().inv_cdf(1.0 - 0.5 * FALSE_ALARMS / looks)
         if abs(np.diff(stated - share)[0]) <= z * np.sqrt(spread.sum()):
@@ -551,6 +563,7 @@ def _wrong_sums(
     weights = predictions.sampling.weights
     by_class, by_level = np.zeros((3, k)), np.zeros((3, finest))
     counted = 0.0
+    # Of a wrong answer class k is stated with p_k / (1 - p_answer), whatever made it wrong.
     for part in row_chunks(wrong.size, k):
         at = wrong[part]
         of_row = np.ones(at.size) if weights is None else weights[at]

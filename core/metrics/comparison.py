@@ -48,12 +48,14 @@ def every_pair_level(draws: Sequence[Float], level: float) -> float:
     rounds = min(run.size for run in draws)
     scattered = np.array([run[:rounds] - run[:rounds].mean() for run in draws])
     largest = np.zeros(rounds)
+    # Every pair once: each run against all that follow it.
     for i in range(1, len(scattered)):
         gaps = scattered[i:] - scattered[i - 1]
         spread = gaps.std(axis=1, keepdims=True)
         standard = np.divide(np.abs(gaps), spread, where=spread > 0.0, out=np.zeros_like(gaps))
         largest = np.maximum(largest, standard.max(axis=0))
     exact = min(1.0, level * (rounds + 1) / rounds)  # of so many draws and the sample itself
+    # No wider than Bonferroni's, which holds whatever the runs have in common.
     within = 2.0 * NormalDist().cdf(float(np.quantile(largest, exact, method="higher"))) - 1.0
     return min(max(level, within), 1.0 - (1.0 - level) / pairs)
 
@@ -272,6 +274,7 @@ def _comparison(
     leaders = {metric: leader for metric, leader in of_each.items() if leader is not None}
     lowest = min(levels.values(), default=LEVEL)
     event = runs[reference].rows.event
+    # Runs that give the same probabilities are named as the same, not as tied by chance.
     firsts = [] if reason else _firsts(runs)
     every = (tuple(i for i, at in enumerate(firsts) if at == first) for first in sorted({*firsts}))
     same = tuple(members for members in every if len(members) > 1)
@@ -316,6 +319,7 @@ def _same(run: Compared, other: Compared) -> bool:
         return False
     if any(m not in other.draws or other.draws[m].draws.size < 2 for m in means):
         return False
+    # Rounding alone leaves means of resamples this close, and a sketch of all that is stated.
     pairs = [(run.draws[m].draws, other.draws[m].draws) for m in means]
     pairs.append((run.draws[means[0]].gap, other.draws[means[0]].gap))
     pairs.append((np.array(run.rows.sketch), np.array(other.rows.sketch)))

@@ -151,12 +151,14 @@ def error_of(
         settings = {"n_bins": n_bins, "bins": rule.bins}
         if metric == "mce":
             settings["rows_in_bin"] = top_label.worst_bin_rows(ranked, n_bins)
+    # One statistic for all: on resamples, on sets that follow the claims, on the rows themselves.
     draws = statistic(resamples.bootstrap(cuts), n)
     chance = statistic(resamples.floor(cuts), n)
     # resamples scatter around the sample's own error, from which nothing is taken off
     plug_in = statistic if rule is None or rule.plug_in is None else rule.plug_in
     centre = plug_in(resamples.observed(cuts), n).item()
     score, floor = _error_score(prepared, metric, (value, draws, centre, settings), chance, level)
+    # An error that ignores the size of bins may be decided by one row: no interval then.
     reason = _too_small(ranked, cuts) if rule is not None and rule.unweighted else ""
     if reason:
         settings = {key: setting for key, setting in score.settings.items() if key != "interval"}
@@ -251,6 +253,7 @@ def classwise(
     cells = ClassCells.of(predictions, n_bins)
     sampling = predictions.sampling
     small = np.uint8 if sampling.independent else np.float64
+    # A row is drawn once for all classes, since its probabilities belong together.
     blocks = resampled_counts(n, rounds, prepared.seed, sampling, dtype=small)
     draws = np.concatenate([cells.ece(counts) for counts in blocks])
     rng = np.random.default_rng([prepared.seed, STREAM_CLASSWISE])
@@ -317,6 +320,7 @@ def row_mean(
     """Return the mean of per-row losses; `draws` are resamples, seed and stream."""
     values, (n_resamples, seed, stream) = losses.of_row, draws
     settings: dict[str, Setting] = {"interval": FEW_ERRORS, "resamples": n_resamples, "seed": seed}
+    # How far a few more errors could push the mean; where that is not known, no interval.
     reason, bound = "", float("inf")
     if units(values.size, sampling).count < 2:
         reason = ONE_ROW if sampling.groups is None else ONE_GROUP
@@ -332,10 +336,12 @@ def row_mean(
         own = RowUnits.of(values.size, sampling)
         low, high = percentile(own.mean_draws(values, n_resamples, rng), level)
         settings |= resampled_by(sampling)
+    # Percentiles of few groups are too short, so Student's interval is joined to them.
     if sampling.groups is not None:
         half = grouped_half_width(values, sampling, level)
         low, high = min(low, value - half), max(high, value + half)
         settings["interval"] = HULL_OF_GROUPS
+    # No bound leaves the range of the metric, nor the value its interval.
     least, most = METRICS[metric].range
     return Score(
         metric=metric,
@@ -354,6 +360,7 @@ def grouped_half_width(values: Float, sampling: SamplingDesign, level: float) ->
     counted, weights = values[own.counted], own.weights
     mean = np.average(counted, weights=weights)
     variance = float(np.average((counted - mean) ** 2, weights=weights))
+    # The variance of the mean of as many independent rows as the groups are worth.
     spread = (variance * own.design_effect(values) / weights.sum()) ** 0.5
     return student(level, own.group_df) * float(spread)
 
@@ -362,6 +369,7 @@ def risk(ranked: SortedOutcomes, *, level: float, n_resamples: int, seed: int) -
     """Return the area under risk and coverage of the answers given."""
     rng = np.random.default_rng([seed, STREAM_AURC])
     cuts = binning.equal_mass_cuts(ranked, RANK_CELLS)
+    # Cells are turned round, since coverage begins with the surest.
     count, hits = bootstrap(ranked, cuts, n_resamples, rng)
     draws = area(count[:, ::-1], (count - hits)[:, ::-1], ranked.total)
     value = aurc(ranked)
@@ -370,6 +378,7 @@ def risk(ranked: SortedOutcomes, *, level: float, n_resamples: int, seed: int) -
         return Score("aurc", value, None, None, level, ranked.n, without_interval, ONE_GROUP)
     low, high = percentile(draws, level)
     sampling = ranked.sampling
+    # No resample holds an error that did not happen: the upper end allows for one more.
     high = max(high, few_errors.upper_end(few_errors.risk_losses(ranked), sampling, level))
     settings: dict[str, Setting] = {
         "of": "top_label",
@@ -411,6 +420,7 @@ def discrimination(ranked: SortedOutcomes, level: float, of: str) -> dict[str, S
     scale = effective_n / total  # rows that are alike tell less
     extra = effective_n_setting(ranked, effective_n)
     outcomes = scale * positives, scale * (total - positives)
+    # Newcombe's width comes from the counts alone; DeLong's needs rows that are out of order.
     low, high = newcombe(area_roc, *outcomes, level)
     error = auroc_error(ranked)
     if 0.0 < area_roc < 1.0 and error != 0.0:
@@ -456,11 +466,13 @@ def bin_table(prepared: PreparedTarget, n_bins: int, rule: BinRule, level: float
     own = binning.sums(ranked, cuts)
     count = np.where(own.count > 0, own.count, np.nan)
     share, effective_n = own.hits / count, ranked.effective_rows(cuts)
+    # Two widths: how well the share is known, and where claims that hold would put it.
     ci_low, ci_high = wilson(share * effective_n, effective_n, level)
     tails = [(1 - level) / 2, (1 + level) / 2]
     band = np.quantile(prepared.resamples.floor(cuts).hits, tails, axis=0) / count
     if not ranked.independent:  # residuals with a random sign know no bounds
         band = np.clip(band, 0.0, 1.0)
+    # Of weighted rows also how many came true, whatever they weigh.
     came_true = None
     if ranked.weights is not None:
         came_true = np.diff(np.append(0, np.cumsum(ranked.correct, dtype=np.int64))[cuts])
@@ -509,6 +521,7 @@ def curve_estimates(
         shares = np.clip(fitted.fit(rows, events), 0.0, 1.0)
         return cell_errors(cells, rows, np.atleast_2d(shares))
 
+    # Resamples, sets that follow the claims, and the rows themselves, all read from the cells.
     draws = errors(bootstrapped.count, bootstrapped.hits)
     floors = errors(cells.rows, resamples.floor(cuts).hits)
     centres = errors(cells.rows, cells.events)
@@ -567,6 +580,7 @@ def _skill(prepared: PreparedTarget, level: float) -> Score:
     squares = (ranked.confidence - ranked.correct) ** 2
     weights = ranked.row_weights
     mean = float(weights @ squares) / ranked.total
+    # What each row adds to 1 - B / (v (1 - v)): by its square in B, and by its outcome in v.
     lean = (1.0 - 2.0 * share) * (ranked.correct - share)
     each = (squares - mean) / spread - mean * lean / spread**2
     settings: dict[str, Setting] = {"of": prepared.of, "reference": share}

@@ -85,7 +85,9 @@ def upper_end(losses: Losses, sampling: SamplingDesign, level: float) -> float:
         return float("inf")
     if mean == 0.0:  # every class has the same probability: an error costs what a right answer does
         return float(total(right) + quantile(level) * total(rest**2) ** 0.5) / rows
+    # Gamma law of seen and unseen errors together, of their mean and variance.
     bound = variance / mean * float(gammaincinv(mean**2 / variance, 0.5 + level / 2))
+    # What else varies is normal; both reach up at once, so squares are added.
     reach = quantile(level) * total(rest**2) ** 0.5
     farther = float(np.hypot(max(0.0, bound - seen), reach))
     return (total(right) + seen + farther) / rows
@@ -151,12 +153,14 @@ def _unseen(predictions: Predictions, adds: Callable[[Float, Float], Float]) -> 
     if predictions.n_classes == 2:
         with np.errstate(divide="ignore"):
             return _averages(adds(np.log1p(-claim), np.log(claim)), missing)
+    # In the order of claims, not the file's: each stands for as much expected error as the next.
     order = np.lexsort((predictions.rows.brier, claim))
     passed = np.cumsum(missing[order]) if missing.any() else np.arange(1.0, claim.size + 1)
     at = np.searchsorted(passed, passed[-1] * (np.arange(SAMPLED) + 0.5) / SAMPLED)
     log_p = predictions.take(order[at]).log_probabilities()
     best = log_p.argmax(axis=1)[:, None]
     extra, others = adds(log_p, np.take_along_axis(log_p, best, axis=1)), np.exp(log_p)
+    # An error is any class but the answer, as likely as it is stated.
     np.put_along_axis(others, best, 0.0, axis=1)
     if not others.any():
         np.put_along_axis(others, (best + 1) % log_p.shape[1], 1.0, axis=1)

@@ -191,6 +191,7 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
         unknown = ONE_VOTE if votes.totals.max() < 2.0 else ""
     if not unknown:
         known = knowing(votes.of_row, some.log_probabilities(), weights, config.seed)
+    # Every number below is a ratio of two sums of this table, and so is it in each resample.
     means = _Means.of(judged, weights, some.sampling, config)
     scores = {name: _mean_score(name, means, known or unknown) for name in NUMBERS}
     scores["soft_nll"] = replace(scores["soft_nll"], floor=means.mean("entropy"))
@@ -267,6 +268,7 @@ class _Means:
         }
         bins = bin_index(judged.confidence, equal_width_edges(N_BINS))
         groups = disagreement_groups(judged.votes_entropy, weights)
+        # Of each bin and each group by disagreement: its rows, their gaps and their agreement.
         for word, index in (("bin", bins), ("group", groups)):
             for k in np.unique(index).tolist():
                 inside = index == k
@@ -278,6 +280,7 @@ class _Means:
         n, rounds = weights.size, config.n_resamples
         if n >= HEAVY_ROWS:
             rounds = min(rounds, N_RESAMPLES_HEAVY)
+        # An infinite loss has no place in sums: its mean is called infinite by itself.
         finite = np.where(np.isfinite(table), table, 0.0)
         blocks = resampled_counts(n, rounds, config.seed, sampling)
         sums = np.concatenate([block @ finite for block in blocks])
@@ -364,6 +367,7 @@ def disagreement_groups(entropy: Float, weights: Float) -> Int:
     >>> disagreement_groups(np.array([0.0, 0.0, 0.5, 0.6]), np.ones(4)).tolist()
     [0, 0, 1, 2]
     """
+    # Entropies that differ in their last digits only are one.
     level, place = np.unique(np.round(entropy, SAME_ENTROPY), return_inverse=True)
     weight = np.bincount(place, weights, level.size)
     middle = (np.cumsum(weight) - weight / 2.0) / weight.sum()
@@ -397,6 +401,7 @@ def _ece_score(judged: JudgedRows, means: _Means, config: AuditConfig) -> HumanS
     drawn = drawn_ece(np.stack(gaps, axis=1), means.drawn_sums("rows"))
     rng = np.random.default_rng([config.seed, 8])
     residual = judged.confidence - judged.agreement
+    # What bins show that agree with people, by signs of the residuals.
     chance = ece_floor(residual, means.bins, means.sampling, len(drawn), rng)
     bound = float(np.quantile(chance, 1.0 - TAIL))
     own = float(np.quantile(chance, config.level))

@@ -100,6 +100,7 @@ def _mean_score(scores: Sequence[Score], level: float) -> Score:
     first = scores[0]
     sizes = [score.n for score in scores]
     n = first.n if len(set(sizes)) == 1 else sum(sizes)  # those that each label alone counted
+    # One infinite NLL makes the mean infinite; other labels may only be undefined.
     infinite = sum(score.reason.startswith(NoticeCode.NLL_INFINITE) for score in scores)
     if infinite and defined:
         reason = f"NLL_INFINITE: infinite for {infinite} of {len(scores)} labels"
@@ -159,6 +160,7 @@ def corrected_verdicts(labels: Sequence[TargetAudit]) -> tuple[Verdict, ...]:
 
     What the joint test of one label detects, but not the corrected one, could be chance.
     """
+    # A label is off among all only where its p-value holds after Holm's correction.
     p_values = holm([label.verdict.p_value or 0.0 for label in labels])
     corrected = list[Verdict]()
     for label, p in zip(labels, p_values, strict=True):

@@ -184,6 +184,7 @@ def _rescaled(predictions: Predictions) -> Notice | None:
             float(np.average(column, weights=outcomes.weights))
             for column in (outcomes.confidence, outcomes.correct)
         )
+        # Far too high and yet well ranked, as scores are that were rescaled.
         far = share > 0.0 and says - share >= RESCALED_GAP and says >= RESCALED_RATIO * share
         if far and auroc(SortedOutcomes.of(outcomes)) >= RESCALED_AUROC:
             rescaled.append((predictions.class_names[k], says, share))

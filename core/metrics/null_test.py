@@ -172,6 +172,7 @@ class Null:
 
     def _sums(self, gap: Float) -> Float:
         """Return gap, slope, ECE of 50 bins and cumulative range of the gaps of cells, (..., 4)."""
+        # One running sum serves all: its end is the gap, its steps the bins, its range is Kuiper's.
         running = np.zeros((*gap.shape[:-1], gap.shape[-1] + 1))
         np.cumsum(gap, axis=-1, out=running[..., 1:])
         fine = np.abs(np.diff(running[..., self._fine], axis=-1)).sum(axis=-1)
@@ -196,6 +197,7 @@ class Null:
         logit = np.log(mean) - np.log1p(-mean)
         hits = np.clip(self._own.confidence - self._own.gap, 0.0, count)
         ones, no = np.ones_like(logit)[:, None], np.zeros_like(logit)
+        # A temperature alone, with a shift beside it, and the shift alone, each by its deviance.
         temperature = _deviance(logit[:, None], no, hits, count)
         saved = temperature - _deviance(np.column_stack([logit, ones]), no, hits, count)
         over = _deviance(ones, logit, hits, count) - temperature
@@ -213,6 +215,7 @@ class Null:
         """Each material miscalibration, and how far it moves the gap of each cell, (A, C)."""
         mean, count = self._mean, self._own.count
         logit = np.log(mean) - np.log1p(-mean)
+        # What would be true were the claims off: logits scaled either way, odds moved either way.
         moved: list[tuple[MiscalibrationForm, Float]] = []
         for factor in (1.0 / MATERIAL_TEMPERATURE, MATERIAL_TEMPERATURE):
             moved.append((MiscalibrationForm.TEMPERATURE, _sigmoid(factor * logit)))
@@ -220,6 +223,7 @@ class Null:
         shifted = (_sigmoid(logit + sign * np.log(MATERIAL_ODDS)) for sign in (-1.0, 1.0))
         moved += [(MiscalibrationForm.ODDS, claims) for claims in shifted]
         shifts = np.stack([count * (mean - truth) for _, truth in moved])
+        # The share of rows that a form would move decides whether it is one that matters.
         information = count @ (mean * (1.0 - mean))
         material = np.abs(shifts).sum(axis=1) >= MATERIAL_SHARE * information
         forms = tuple(form for (form, _), big in zip(moved, material, strict=True) if big)
@@ -232,6 +236,7 @@ class Null:
         The shifts are running sums of the gaps of cells, (A, C + 1).
         """
         shifts, draws = self._shifts[1], self._draws.gap
+        # Sets that are off are the same draws, moved: nothing is drawn again, and power is paired.
         moved = [self._sums(draws + shift) for shift in shifts]
         running = np.pad(np.cumsum(shifts, axis=1), ((0, 0), (1, 0)))
         return np.array(moved).reshape(len(shifts), len(draws), 4), running
@@ -249,6 +254,7 @@ class Null:
         own, draws = self._fixed
         n = self.resamples.ranked.total
         bins, drawn = self.resamples.observed(cuts), self.resamples.floor(cuts)
+        # Columns in the order of `looks`. Gap and slope count in either direction.
         rows = np.append(np.abs(own), weighted_gap(bins, n))
         null = np.column_stack([np.abs(draws), weighted_gap(drawn, n)])
         looks = [
@@ -263,13 +269,16 @@ class Null:
             largest, deviant = self.classes.largest()
             looks.append(Statistic.CLASSES)
             rows, null = np.append(rows, largest), np.column_stack([null, self._of_classes[0]])
+        # Each p-value is corrected for all looks, so the smallest of them is that of all together.
         p_values = dict(zip(looks, joint(rows, null).tolist(), strict=True))
         adjusted = {look: max(p, at_least.get(look, 0.0)) for look, p in p_values.items()}
         p_value = min(adjusted.values())
         off = p_value <= FALSE_ALARMS
+        # Two of the statistics are sums over rows, of which records hold shares.
         scale = dict.fromkeys(looks, 1.0) | {Statistic.FINE: n, Statistic.CUMULATIVE: n}
         chance = dict(zip(looks, np.quantile(null, 0.95, axis=0).tolist(), strict=True))
         shown = [look for look in looks if look not in {Statistic.GAP, Statistic.SLOPE}]
+        # Bins are named where something is off; power is asked for where nothing is.
         powers = {} if off else self._powers(cuts, null)
         beyond = bins_beyond(bins, drawn) if off else np.full(bins.count.shape, np.nan)
         test = NullTest(
@@ -284,10 +293,12 @@ class Null:
             values={look: float(rows[looks.index(look)]) / scale[look] for look in shown},
             chance={look: chance[look] / scale[look] for look in shown},
         )
+        # Off but small has to be shown, by bounds: a small value of few rows shows nothing.
         limit = self._limit(zone)
         below = self._errors_below(rows, null, limit)
         if not off:
             return replace(test, open_to=None if below else limit)
+        # A bin beyond chance that is surely off by more than the limit denies a small error.
         low, high = self.resamples.gap_interval(1.0 - FALSE_ALARMS)
         named = beyond <= FALSE_ALARMS
         least = np.abs(bins.gap) - ONE_SIDED * drawn.gap.std(axis=0)  # that each bin is off by
@@ -354,6 +365,7 @@ class Null:
         logit = np.log(self._mean) - np.log1p(-self._mean)
         if np.ptp(logit[count > 0]) < 10.0**-DIGITS:
             return 1.0, 1.0  # claims that are all the same have no slope
+        # Newton's steps are bounded: cells next to 0 and 1 are so flat that a full one runs off.
         design = np.stack([np.ones_like(logit), logit])
         beta = np.array([0.0, 1.0])
         for _ in range(NEWTON):
@@ -361,6 +373,7 @@ class Null:
             weight = np.maximum(count * truth * (1.0 - truth), LOGIT_CLIP)
             step = np.linalg.lstsq((design * weight) @ design.T, design @ (hits - count * truth))[0]
             beta = beta + np.clip(step, -2.0, 2.0)
+        # How the score scatters among resamples, over the information: groups and weights included.
         spread = self.resamples.bootstrap(self.resamples.cuts)
         lever = logit - (weight @ logit) / weight.sum()
         score = (spread.hits - spread.count * truth) @ lever
@@ -381,6 +394,7 @@ class Null:
         if not null[:, 0].any():  # certain claims: no set drawn from them can be off
             return dict.fromkeys(MiscalibrationForm, 0.0)
         moved, running = self._moved
+        # The shift of a bin is the difference of running sums, as its gap is.
         bins = np.diff(running[:, self.resamples.columns(cuts)], axis=1)
         own = self.resamples.floor(cuts).gap
         powers: dict[MiscalibrationForm, float] = {}
@@ -420,6 +434,7 @@ def least_shown(draws: Float, size: float) -> float:
     spread = float(draws.mean()) / none
     if spread == 0.0:
         return size
+    # Mean and deviation of |k + Z|, a folded normal, in place of |Z|.
     k = size / spread
     mean = none * exp(-0.5 * k**2) + k * erf(k / sqrt(2.0))
     wider = sqrt((1.0 + k**2 - mean**2) / (1.0 - none**2))
@@ -483,10 +498,12 @@ def joint(rows: Float, null: Float) -> Float:
     >>> joint(np.array([3.0, 1.0]), np.array([[1.0, 1.0], [2.0, 3.0], [3.0, 2.0]])).tolist()
     [0.75, 1.0]
     """
+    # The rows are one of R + 1 sets: each is ranked among all, so no p-value is 0 by counting.
     values = _rounded(np.vstack([rows, null]), null)
     share = _reached(values, values) / len(values)
     smallest = share.min(axis=1)
     adjusted = (smallest[None, :] <= share[0][:, None]).mean(axis=1)
+    # Beyond every draw ranks say no more; the tail is corrected by the number of statistics.
     beyond = values[0] > values[1:].max(axis=0)
     tails = np.array([_tail(v, draws) for v, draws in zip(values[0], values[1:].T, strict=True)])
     return np.asarray(np.where(beyond, np.minimum(adjusted, len(rows) * tails), adjusted))
@@ -494,6 +511,7 @@ def joint(rows: Float, null: Float) -> Float:
 
 def significant(sets: Float, null: Float) -> Bool:
     """Return which of (M, S) further sets the joint test would call miscalibrated, (M,)."""
+    # The p-value of `joint`, with each further set in the place of the rows.
     values, known = _rounded(sets, null), _rounded(null, null)
     least = ((1 + _reached(values, known)) / (len(known) + 1)).min(axis=1)
     smallest = np.sort((_reached(known, known) / len(known)).min(axis=1))
@@ -518,6 +536,7 @@ def _reached(values: Float, known: Float) -> Float:
 
 
 def _tail(value: float, draws: Float) -> float:
+    # The draws beyond the quantile say how fast the tail falls.
     start = np.quantile(draws, TAIL)
     excess = float((draws[draws >= start] - start).mean())
     if excess == 0.0:
@@ -546,6 +565,7 @@ def bins_beyond(own: BinSums, draws: BinSums) -> Float:
     rows = np.abs(_deviance_root(own, own.gap))[nonempty]
     null = np.abs(_deviance_root(own, draws.gap))[:, nonempty]
     scale = np.maximum(np.sqrt((null**2).mean(axis=0)), 1.0)
+    # In units of its own spread, at least 1: a bin of hardly any event must not lead all others.
     largest = (null / scale).max(axis=1)
     reached = (largest[:, None] >= rows / scale - 1e-9).sum(axis=0)
     out = np.full(nonempty.shape, np.nan)
@@ -557,6 +577,7 @@ def _deviance_root(own: BinSums, gap: Float) -> Float:
     count = own.count.astype(np.float64)
     expected = np.clip(own.confidence, LOGIT_CLIP * count, (1.0 - LOGIT_CLIP) * count)
     hits = np.clip(own.confidence - gap, 0.0, count)
+    # Twice the sum of observed times log(observed / expected), over events and non-events.
     deviance = _log_ratio(hits, expected) + _log_ratio(count - hits, count - expected)
     return np.asarray(np.sqrt(np.maximum(2.0 * deviance, 0.0)))
 

@@ -89,6 +89,7 @@ class ResampledRows:
         values = dict(zip(chosen, (sums / n).T, strict=True))
         if "classwise_ece" in metrics:
             values["classwise_ece"] = self.classes.ece(counts[:of_classes])
+        # Errors over bins and the smooth one are read from one set of cells, once for all.
         gaps = self.cells.gaps(counts)
         values[GAP] = gaps.sum(axis=1) / n
         for metric in BINNED.intersection(metrics) - ADAPTIVE.keys():
@@ -263,6 +264,7 @@ def draws(
     heavy = n * predictions.n_classes > HEAVY_CELLS
     blocks: dict[str, list[Float]] = {metric: [] for metric in (*drawn, GAP)}
     done = 0
+    # Counts of independent rows fit in a byte, which halves many passes over memory.
     small = np.uint8 if predictions.sampling.independent else np.float64
     for counts in resampled_counts(n, n_resamples, seed, predictions.sampling, dtype=small):
         left = max(0, N_RESAMPLES_HEAVY - done) if heavy else len(counts)
@@ -272,6 +274,7 @@ def draws(
     weights = predictions.sampling.weights
     centres = _mean(parts, drawn, np.ones((1, n)) if weights is None else weights[None, :])
     gap, grouped = np.concatenate(blocks[GAP]), predictions.sampling.groups is not None
+    # The interval rests on the label that is known in the fewest units.
     each = [units(part.predictions.n, part.predictions.sampling) for part in parts]
     drawable = min(each, key=lambda own: own.df)  # of many labels, some are known in fewer rows
     none = partial(MetricDraws, value=None, n=n, seed=seed, units=ResamplingUnits.even(n))
@@ -349,6 +352,7 @@ def difference(run: MetricDraws, reference: MetricDraws, level: float) -> Differ
     rounds = min(run.draws.size, reference.draws.size)
     pair = run.draws[:rounds], reference.draws[:rounds]
     wide = run.units.wide(level)
+    # Errors are joined with their difference in truth, since resamples repeat the bias of both.
     if run.metric in BIASED:
         differences = pair[0] - pair[1]
         low, high = _hull(value, differences - differences.mean() + value, level, wide)
@@ -390,6 +394,7 @@ def _in_truth(
     value = run.value - reference.value
     if value == 0.0 and np.array_equal(*pair):  # one run twice: nothing to be unsure of
         return 0.0, 0.0
+    # How far the two errors move together on the same resamples.
     spread = float(pair[0].std() * pair[1].std())
     moved = float(np.mean((pair[0] - pair[0].mean()) * (pair[1] - pair[1].mean())))
     r = min(1.0, max(-1.0, moved / spread)) if spread > 0.0 else 0.0

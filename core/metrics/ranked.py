@@ -29,6 +29,7 @@ def running_sum(values: Float) -> Float:
     """
     padded = np.pad(values, (0, -values.size % BLOCK)).reshape(-1, BLOCK)
     within = np.cumsum(padded, axis=1)
+    # Every block goes on from the sum of all blocks before it.
     within[1:] += np.cumsum(within[:-1, -1])[:, None]
     return within.ravel()[: values.size]
 
@@ -151,6 +152,7 @@ class SortedOutcomes:
     def _with_sampling(cls, outcomes: Outcomes) -> Self:
         keys = [outcomes.correct, outcomes.confidence]
         keys = [key for key in (outcomes.groups, outcomes.weights) if key is not None] + keys
+        # All columns are keys: rows that differ in anything have one order, whatever the file's.
         order = np.lexsort(keys)
         confidence, correct = outcomes.confidence[order] + 0.0, outcomes.correct[order]
         groups = None if outcomes.groups is None else frozen(outcomes.groups[order])

@@ -59,6 +59,7 @@ def auroc_error(ranked: SortedOutcomes) -> float:
     if ranked.independent:
         variance = _mean_variance(beaten, positives) + _mean_variance(beating, negatives)
         return float(np.sqrt(variance))
+    # Sums of structural components by unit; those of both outcomes of a unit belong together.
     area = float((positives * beaten).sum() / n_positive)
     tie = np.repeat(np.arange(len(ranked.cuts) - 1), np.diff(ranked.cuts))
     own = np.where(ranked.correct, beaten[tie] / n_positive, beating[tie] / n_negative)
@@ -217,6 +218,7 @@ def error_weights(ranked: SortedOutcomes) -> Float:
     count = np.diff(ranked.sum_weights[ranked.cuts])[::-1]
     ends = np.cumsum(count)
     harmonic = _harmonic(np.concatenate([np.zeros(1, count.dtype), ends]))
+    # Of a tie the mean over its orders; of what follows it, every later coverage.
     before, inside, rest = ends - count, np.diff(harmonic), harmonic[-1] - harmonic[1:]
     weights = 1.0 - before / count * inside + rest
     return np.asarray(np.repeat(weights[::-1], np.diff(ranked.cuts)))

@@ -113,12 +113,14 @@ class Resamples:
         hits: Counts
         floor: Counts = NONE
         gap = gap_rows = NONE
+        # Between two cuts claims are nearly one, so a cell's hits are binomial of their mean.
         if ranked.independent:
             count, hits = draw(ranked, cuts, n_resamples, rng)
             rows = np.diff(cuts)
             mean = np.clip(np.diff(ranked.sum_confidence[cuts]) / rows, 0.0, 1.0)
             confidence, floor = count * mean, binomial(rows, mean, n_resamples, rng).T
         else:
+            # Rows of a group are drawn together, each by its weight; counts are no longer whole.
             cells = GroupCells.of(ranked, cuts)
             rounds = cells.rounds(n_resamples)
             count, confidence, hits = cells.bootstrap(rounds, rng)
@@ -182,6 +184,7 @@ class Resamples:
             off = ranked.confidence - ranked.correct
             variance = float(ranked.row_weights @ (off - ranked.gap) ** 2) / ranked.total
             effective_n = ranked.effective_n(off)
+        # Trials n for which share (1 - share) / n is the variance that was found.
         if 0.0 < share < 1.0 and variance > NO_VARIANCE:
             trials = share * (1.0 - share) * effective_n / variance
         df = degrees_of_freedom(ranked.sampling)
@@ -203,6 +206,7 @@ class Resamples:
         bins = GroupCells.of(self.ranked, self.cuts[coarse])
         own = sums(self.ranked, self.cuts[coarse])
         weight, squares = (np.bincount(bins.cell, bins.rows**k, bins.n_cells) for k in (1, 2))
+        # A bin that few groups rule is not centred: signs would have hardly anything left to turn.
         effective_groups = weight**2 / np.maximum(squares, LEAST)
         together = np.bincount(bins.group, bins.rows)
         enough = effective_groups >= CENTRED
@@ -212,6 +216,7 @@ class Resamples:
         if coarse is at:
             gap, rows = np.diff(self.signed_gap[:, at]), np.diff(self.signed_rows[:, at])
             return np.asarray(scale * (gap - rows * mean))
+        # Every fine cell is centred by the coarse bin that it lies in.
         column = np.searchsorted(coarse, np.arange(len(self.cuts) - 1), side="right") - 1
         column = np.clip(column, 0, mean.size - 1)
         fine = np.diff(self.signed_gap) - np.diff(self.signed_rows) * mean[column]
@@ -288,12 +293,14 @@ def drawn_rows(rows: Int, n_resamples: int, rng: np.random.Generator) -> Drawn:
     from core.compiled.draws import add_drawn
 
     n = int(rows.sum())
+    # So far below N that a sum of counts hardly ever exceeds it, and few rows are left to draw.
     mean = max(0.0, n - NEARLY * math.sqrt(n)) * (rows / n)
     drawn = _poisson(mean, n_resamples, rng)
     beyond = np.flatnonzero(drawn.sum(axis=0) > n)
     while beyond.size:
         drawn[:, beyond] = _poisson(mean, beyond.size, rng)
         beyond = beyond[drawn[:, beyond].sum(axis=0) > n]
+    # What a resample lacks of N is drawn row by row.
     more = n - drawn.sum(axis=0, dtype=np.int64)
     for part in _blocks(more):
         some = np.ascontiguousarray(drawn[:, part])
@@ -354,6 +361,7 @@ class GroupCells:
         n_cells, groups = len(cuts) - 1, ranked.units.of_row
         n_groups, inside = int(groups.max()) + 1, slice(int(cuts[0]), int(cuts[-1]))
         index = np.repeat(np.arange(n_cells), np.diff(cuts))
+        # Cell and group as one number: only pairs that occur get an entry.
         pairs, place = np.unique(index * n_groups + groups[inside], return_inverse=True)
         rows, confidence, hits = (
             np.bincount(place, (ranked.row_weights * values)[inside], pairs.size).astype(float)
@@ -383,6 +391,7 @@ class GroupCells:
         sums = [self._by_group(values) for values in (self.rows, self.confidence, self.hits)]
         for part in blocks(n_resamples, self.n_groups):
             drawn = np.stack([drawn_units(self.n_groups, rng) for _ in range(*part)], axis=1)
+            # Groups differ in size, so each resample is scaled to the weight of the data.
             scale = total / (of_group @ drawn)
             for k, each in enumerate(sums):
                 out[k, slice(*part)] = (scale * (each @ drawn)).T
@@ -473,6 +482,7 @@ def outcomes_alike(
     from core.compiled.resamples import add_alike
 
     place, theta = ranked.units.of_row, _concentrations(ranked, n_resamples, rng)
+    # Rows of a group follow each other, since each looks back at the earlier ones.
     order, sizes = np.argsort(place, kind="stable"), np.bincount(place)
     first = np.repeat(np.cumsum(sizes) - sizes, sizes)
     cell = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
@@ -498,12 +508,15 @@ def _concentrations(ranked: SortedOutcomes, n_resamples: int, rng: np.random.Gen
     ratio, rows, inside = mean_squares(off, place)
     if inside <= 0.0:  # groups of one row each: nothing is alike
         return np.full(n_resamples, 1.0 / LEAST)
+    # The ratio that goes with the correlation which intervals use, where it lies inside (0, 1).
     alike = intraclass_correlation(off, place)
     if 0.0 < alike < 1.0:
         ratio = 1.0 + rows * alike / (1.0 - alike)
+    # Groups and surprises both limit what is known: the scarcer of the two rules the sum.
     df = 1.0 / (1.0 / degrees_of_freedom(ranked.sampling) + 1.0 / expected)
     between = rng.chisquare(df, n_resamples) / df
     within = rng.chisquare(inside, n_resamples) / inside
+    # rho / (1 - rho) of each draw; theta is one over it, huge where nothing is alike.
     odds = np.maximum(ratio * within / between - 1.0, LEAST) / rows
     return np.asarray(1.0 / odds)
 
@@ -543,6 +556,7 @@ def shares_by_weight(ranked: SortedOutcomes) -> Float | None:
         return None
     inside = np.clip(ranked.confidence, CLIP, 1.0 - CLIP)
     claim, weight = _standard(np.log(inside) - np.log1p(-inside)), _standard(np.log(weights))
+    # In the order of `PENALTY`: the claim is free, what weights add to it has to earn its place.
     columns = [np.ones(ranked.n), claim, weight, weight * claim, weight**2]
     design, y = np.stack(columns, axis=1), ranked.correct.astype(np.float64)
     _, without = _logistic(design[:, :2], y, PENALTY[:2])
@@ -583,6 +597,7 @@ def _logistic(design: Float, y: Float, penalty: Float) -> tuple[Float, float]:
         share = sigmoid(design @ beta)
         information = (design * (share * (1.0 - share))[:, None]).T @ design + np.diag(penalty)
         slope = design.T @ (y - share) - penalty * beta
+        # Least squares, for columns may say the same; the step is halved until the gain rises.
         step = np.linalg.lstsq(information, slope, rcond=SINGULAR)[0]
         tried = (beta + step / 2.0**halving for halving in range(HALVINGS))
         better = next((other for other in tried if gain(other) > best), None)

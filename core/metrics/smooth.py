@@ -58,6 +58,7 @@ def smece(ranked: SortedOutcomes, *, method: str = "exact") -> float:
     if method == "relplot":
         return relplot_smece(ranked)[0]
     nodes = _onto_nodes(ranked)
+    # Mirrored at both ends, a Fourier transform is the cosine transform of [0, 1].
     spectrum = np.fft.rfft(np.concatenate([nodes, nodes[-2:0:-1]])).real
     return _search(lambda s: _integral(spectrum, s), HALVINGS)[0]
 
@@ -65,6 +66,7 @@ def smece(ranked: SortedOutcomes, *, method: str = "exact") -> float:
 def _search(error_at: Callable[[float], float], halvings: int) -> tuple[float, float]:
     """Return the error at the smallest bandwidth that is at least its error, and the bandwidth."""
     low, high = 0.0, 1.0
+    # smECE_s does not rise with s, so it crosses s once.
     for _ in range(halvings):
         middle = (low + high) / 2
         if middle < NARROWEST or middle < error_at(middle):
@@ -113,6 +115,7 @@ def relplot_smece_at(ranked: SortedOutcomes, bandwidth: float) -> float:
     n_nodes = max(2000, round(20 / bandwidth)) // 2 + 1
     points = np.linspace(0, 1, max(round(10 / bandwidth), 200))
     nodes = np.linspace(0, 1, n_nodes)
+    # Each row is shared between the two grid points around it, in gap and in density.
     at = ranked.confidence * (n_nodes - 1)
     base = np.clip(at.astype(np.int64), 0, n_nodes - 2)
     share = at - base
@@ -131,9 +134,11 @@ def _convolve(grid: Float, bandwidth: float) -> Float:
     n = grid.size
     t = np.linspace(0, 1, n) - 0.5
     kernel = np.exp(-0.5 * (t / bandwidth) ** 2) / (np.sqrt(2 * np.pi) * bandwidth)
+    # The end nodes stand once, not doubled: it is what halves the weight next to 0 and 1.
     mirrored = np.concatenate([grid[:0:-1], grid, grid[-2::-1]])
     length = 2 ** int(np.ceil(np.log2(mirrored.size + n)))
     product = np.fft.rfft(mirrored, length) * np.fft.rfft(kernel, length)
+    # The middle copy, moved by half a kernel.
     start = n - 1 + n // 2
     return np.fft.irfft(product, length)[start : start + n]
 
@@ -156,6 +161,7 @@ def smece_draws(gaps: Float, confidence: Float, n: float) -> Float:
         From MODES cosine terms, which resolve bandwidths of 3 / (pi MODES) and above.
     """
     k = np.arange(MODES)
+    # Cosine series of the gaps of every resample; all terms but the constant count twice.
     terms = gaps @ np.cos(np.pi * np.outer(confidence, k)) / n
     terms[:, 1:] *= 2.0
     table = np.cos(np.pi * np.outer(k, np.linspace(0, 1, MODES + 1)))
@@ -167,6 +173,7 @@ def smece_draws(gaps: Float, confidence: Float, n: float) -> Float:
         decay = np.exp(-0.5 * (np.pi * np.outer(bandwidth, k[:used])) ** 2)
         return np.asarray(np.abs((terms[:, :used] * decay) @ table[:used]) @ trapezoid)
 
+    # Every resample has its own bandwidth, halved side by side.
     low, high = np.zeros(len(gaps)), np.ones(len(gaps))
     for _ in range(DRAW_HALVINGS):
         middle = (low + high) / 2
@@ -233,6 +240,7 @@ def smce(ranked: SortedOutcomes) -> float:
     n, steps = residuals.position.size, np.diff(residuals.position)
     if n == 1:
         return float(abs(residuals.sum[0]) / ranked.total)
+    # Neighbours bind all other pairs, since slopes add up along the line.
     ends = [[-1.0] * (n - 1), [1.0] * (n - 1)]
     rises = diags_array(ends, offsets=(0, 1), shape=(n - 1, n))
     solved = linprog(  # type: ignore[call-overload]  # it takes sparse rows
@@ -289,15 +297,19 @@ def _best_correction(residuals: _Residuals) -> Float:
     zeros[0] = pull[0] / weight[0]
     ends, slopes = np.empty(0), np.array([-weight[0]])
     for j, step in enumerate(steps, start=1):
+        # The gain as a function of h here: the one before, its halves a step further apart.
         zero, left = zeros[j - 1], int(np.searchsorted(ends, zeros[j - 1]))
         flat = (zero - step, zero + step)
         ends = np.concatenate([ends[:left] - step, flat, ends[left:] + step])
         slopes = np.concatenate([slopes[: left + 1], [0.0], slopes[left:]]) - weight[j]
+        # Half its slope at each end of a piece, with this claim's own pull and weight.
         values = np.concatenate([[0.0], np.cumsum(slopes[1:-1] * np.diff(ends))])
         values += pull[j] - weight[j] * flat[0] - values[left]
+        # It falls, so it has one zero: on the piece after the last end where it is above.
         above = int(np.count_nonzero(values > 0.0))
         known = max(above - 1, 0)
         zeros[j] = ends[known] - values[known] / slopes[above]
+    # Backwards, each h as close to its own zero as the one after it allows.
     change = zeros.copy()
     for j in range(position.size - 2, -1, -1):
         after = change[j + 1]
@@ -354,6 +366,7 @@ def _best_gain(pull: Float, weight: Float, shifts: tuple[int, ...]) -> Float:
     weight = np.broadcast_to(weight, pull.shape)
     best = np.zeros((len(pull), h.size))
     for k in range(pull.shape[1]):
+        # The best that a move by each shift in turn reaches: by 1 and 3, all moves of up to 4.
         for shift in shifts if k else ():
             reached = best.copy()
             np.maximum(best[:, shift:], reached[:, :-shift], out=best[:, shift:])

@@ -208,17 +208,20 @@ def diagram(
     event = None if prepared.target is None else prepared.name
     cuts_of, mirror = estimates.BINNED[metric].cuts, prepared.mirror
     cuts = cuts_of(prepared.ranked, n_bins)
+    # Event and answers that claim the same of the same rows share one test.
     if mirror is None:
         test = prepared.null.test(cuts, zone)
     else:
         mirrored = (mirror.null, cuts_of(mirror.ranked, n_bins))
         test = _shared((prepared.null, cuts), mirrored, zone)
+    # Sides of a mixed target are decided by intervals that hold for all bins at once.
     ends: tuple[MixedEnd, ...] = ()
     if test.p_value <= FALSE_ALARMS:
         at_once = estimates.bin_table(prepared, n_bins, rule, 1 - (1 - level) / n_bins)
         ends = mixed_ends(bins, at_once, test.bins)
     grouped = prepared.ranked.groups is not None
     judged = verdict(gap, bins, (score, floor), test, ends, event=event, grouped=grouped)
+    # Whether one class makes the gap of the bin that costs most, of answers.
     if judged.costly is not None and prepared.answers is not None:
         sure = prepared.ranked.confidence
         first, last = cuts[judged.costly], cuts[judged.costly + 1] - 1
@@ -245,6 +248,7 @@ def _shared(own: tuple[Null, Int], other: tuple[Null, Int], zone: Zone | None) -
     p-values, and what is to be shown of one is shown of both: one output has one verdict.
     """
     both = [null.test(cuts, zone) for null, cuts in (own, other)]
+    # Each statistic has the larger p-value of both, and both are tested again with it.
     least = {look: max(getattr(test, look) for test in both) for look in Statistic}
     test, mirrored = (null.test(cuts, zone, least) for null, cuts in (own, other))
     if test.p_value <= FALSE_ALARMS:
@@ -305,6 +309,7 @@ def audit(predictions: Predictions, config: AuditConfig | None = None) -> Audit:
             main = replace(main, groups=replace(main.groups, n=sizes.size))
     else:
         labels, main = (), _audit_target(predictions, config)
+    # Of two classes the event and the answers given are audited, each with a verdict.
     answered = None
     if predictions.task is Task.BINARY:
         main, answered = _audit_answers(predictions, main, config)
@@ -388,6 +393,7 @@ def _audit_target(
     skip = UNAVAILABLE[predictions.task] if kind is None else OF_LABELS
     metrics = [m for m in (config.metrics or DEFAULT) if m not in skip]
     scores = _answer_scores(predictions, config, metrics)
+    # Two classes: what is asked of the risk of the event, not of answers.
     if predictions.task is Task.BINARY:
         scores |= estimates.discrimination(prepared.ranked, config.level, prepared.of)
         if set(SCORES).intersection(metrics):
@@ -553,6 +559,7 @@ def class_gaps(
         one's, as the accuracy counts them; off is only what is off without them, too.
     """
     sums, k = answer_sums(predictions, ties=True), predictions.n_classes
+    # An answer at exactly 0.5 counts in its row of the table, and decides nothing.
     tested = answer_sums(predictions) if predictions.task is Task.BINARY else sums
     counted = np.bincount(predictions.rows.predicted, minlength=k)
     labelled = np.bincount(predictions.labels, minlength=k)
@@ -566,6 +573,7 @@ def class_gaps(
         sure, share, gap, p_value = None, None, None, None
         if weight > 0.0:
             sure, share = float(sums.expected[index] / weight), float(sums.hits[index] / weight)
+            # The confidences are taken as given: the interval is that of the share that is right.
             ends = sure - float(high[index]), sure - float(low[index])
             p_value = max(float(tested.p_values[index]), p_joint)
             if p_value > 1.0 - level:

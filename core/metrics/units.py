@@ -154,10 +154,12 @@ class RowUnits:
         deviation = values - weights @ values / total
         # By a power of two, which rounds nothing: squares of the smallest would be 0.
         deviation = np.ldexp(deviation, -np.frexp(np.abs(deviation).max())[1])
+        # Kish's effect, or what the heavy rows make of it where they are the ones that vary.
         alone = (weights * deviation) @ (weights * deviation) / (weights @ deviation**2)
         rows = max(float(weights @ weights / total), float(alone))
         if of_group.size == values.size:
             return rows
+        # Many even groups: the variance by sums of groups over that by rows.
         if of_group @ of_group <= UNEVEN * total**2:
             sums = np.bincount(self.of_row, weights * deviation)
             between = of_group.size / (of_group.size - 1) * (sums @ sums)
@@ -201,6 +203,7 @@ def units(n: int, sampling: SamplingDesign) -> ResamplingUnits:
         return ResamplingUnits.even(own.count)
     shares = own.totals / own.totals.sum()
     squares = float(shares @ shares)
+    # A unit pulls the mean of a resample to itself, the more it weighs.
     scatter = max(0.5, 1.0 - 2.0 * float((shares**3).sum()) / squares + squares)
     return ResamplingUnits(shares.size, max(1.0, 1.0 / squares - 1.0), scatter)
 
@@ -253,6 +256,7 @@ def intraclass_correlation(values: Float, groups: Int, weights: Float | None = N
         return 0.0
     if np.isinf(ratio):
         return 1.0
+    # The second estimate: solved for rho, what squared sums of groups exceed those of rows by.
     sizes, n = np.bincount(groups, weights), float(weights.sum())
     deviation = values - weights @ values / n
     between = float((np.bincount(groups, weights * deviation) ** 2).sum())
@@ -272,6 +276,7 @@ def mean_squares(
     weights = np.ones(values.size) if weights is None else weights
     sizes, n = np.bincount(groups, weights), float(weights.sum())
     deviation = values - weights @ values / n
+    # One-way analysis of variance; a weight counts as so many rows.
     explained = float((np.bincount(groups, weights * deviation) ** 2 / sizes).sum())
     within, inside = float(weights @ deviation**2) - explained, n - sizes.size
     rows = (n - float(sizes @ sizes) / n) / (sizes.size - 1)
@@ -317,6 +322,7 @@ def row_draws(
             yield drawn_units(n, rng)
         return
     own, place, weights = RowUnits.of(n, sampling), np.zeros(n, dtype=np.int64), sampling.weights
+    # Rows of weight 0 stand with the first unit, where they count nothing.
     place[own.counted] = own.of_row
     weights = np.ones(n) if weights is None else weights
     total = weights.sum()
@@ -354,6 +360,7 @@ def resampled_counts(
     buffer = np.empty((min(step, n_resamples), n), dtype)
     for start in range(0, n_resamples, step):
         block = buffer[: n_resamples - start]
+        # Of very many rows numbers are drawn and counted in parts, which stay in the cache.
         if sampling.independent and n >= SORTED_BY_DIGITS:
             from core.compiled.resamples import add_draws
 

@@ -141,6 +141,7 @@ def verdict(
     # the answers furthest off on each side, where both sides matter
     both = len(test.furthest) > 1 and (test.two_classes or not test.rarer_side < OTHER_SIDE)
     by_class = test.furthest if both else ()
+    # The first of these that holds names the verdict; the docstring gives their order.
     if test.p_value > FALSE_ALARMS:
         code, opening = _within_chance(gap, error, test, event, grouped=grouped)
     elif test.small is not None and not ends:
@@ -167,6 +168,7 @@ def verdict(
     else:
         code = VerdictCode.MIXED
         reading, opening = _uneven(gap, bins, error, test, ends, event, rising if slope_off else "")
+    # What goes with the sentence: classes unlike the mean, the evidence, the costliest bin.
     classes = test.unlike if code in BEYOND_CHANCE else ()
     costly, evidence = None, _evidence(test, slope_off=slope_off)
     if test.p_value <= FALSE_ALARMS:
@@ -297,6 +299,7 @@ def _end(bins: BinTable, interval: tuple[Float, Float], decided: Bool, *, over: 
     weight = bins.share[decided] / bins.share[decided].sum()
     gaps = (bins.confidence - bins.accuracy, *interval)
     mean, low, high = (float(weight @ gap[decided]) for gap in gaps)
+    # Decided bins that touch are one span; an empty bin between them does not part them.
     filled = np.flatnonzero(bins.count > 0)
     runs = np.split(filled, np.flatnonzero(np.diff(decided[filled])) + 1)
     return MixedEnd(
@@ -540,6 +543,7 @@ def _odds_words(risks: BinTable | None) -> str:
         return ODDS
     nonempty = risks.count > 0
     weight, risk = risks.share[nonempty], risks.confidence[nonempty]
+    # What the average would be were all odds a fifth lower, as they are, or a fifth higher.
     low, mean, high = averages = [
         float(weight @ (risk * odds / (1.0 - risk + risk * odds)))
         for odds in (1.0 / MATERIAL_ODDS, 1.0, MATERIAL_ODDS)
@@ -550,6 +554,7 @@ def _odds_words(risks: BinTable | None) -> str:
     moved = math.log(high / (1.0 - high)) - math.log(low / (1.0 - low))
     if high - low < HARDLY and moved < math.log(MATERIAL_ODDS):
         return ODDS
+    # The fewest digits by which the three averages differ as much as they do.
     written = [[f"{100 * each:.{digits}f}" for each in averages] for digits in range(1, DIGITS)]
     if high < 0.995:
         written.insert(0, [share(each) for each in averages])
@@ -573,6 +578,7 @@ def costly_bin(bins: BinTable, p_values: Float, *, over: bool | None = None) -> 
         Of each bin, corrected for all; read where the verdict has no side.
     """
     gap = bins.confidence - bins.accuracy
+    # Bins beyond chance first; else all on the side that the verdict names.
     if over is None:
         listed = [p_values <= FALSE_ALARMS]
     else:

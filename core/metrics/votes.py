@@ -196,12 +196,14 @@ def ece_floor(
     w = np.ones(residual.size) if weights is None else weights
     place = np.arange(residual.size) if groups is None else groups
     n_bins = int(index.max()) + 1
+    # Groups of each bin: of few, signs would have little left of residuals that are centred.
     pairs = np.unique(index.astype(np.int64) * (int(place.max()) + 1) + place)
     members = np.bincount(pairs // (int(place.max()) + 1), minlength=n_bins)
     weight = np.bincount(index, w, n_bins)
     mean = np.bincount(index, w * residual, n_bins) / np.where(weight > 0.0, weight, 1.0)
     enough = members >= CENTRED
     spread = np.where(enough, np.sqrt(members / np.maximum(members - 1, 1)), 1.0)
+    # Stretched by what centring takes off, so that sums scatter as before.
     centred = (residual - np.where(enough, mean, 0.0)[index]) * spread[index]
     signs = row_signs(residual.size, sampling, n_resamples, rng)
     gaps = [np.bincount(index, sign * centred, n_bins) for sign in signs]
@@ -284,6 +286,7 @@ def distance(
     (0.5, 1, 'one row has no spread to take an interval from')
     """
     rows, some, votes = voted_rows(predictions)
+    # Distances and voted rows, summed side by side: in every resample their ratio is the mean.
     table = np.zeros((predictions.n, 2))
     table[rows, 0] = tvd_rows(np.exp(some.log_probabilities()), vote_shares(votes.of_row))
     table[rows, 1] = 1.0
@@ -394,6 +397,7 @@ def log_likelihoods(votes: Float, means: Float, weights: Float) -> Float:
     """
     from scipy.special import gammaln
 
+    # Gamma functions of cells that hold votes; the others cancel.
     totals = votes.sum(axis=1)
     row, column = np.nonzero(votes)  # classes without votes add nothing
     n, m, w = votes[row, column], means[row, column], weights[row]
@@ -450,9 +454,11 @@ def knowing(votes: Float, log_p: Float, weights: Float, seed: int) -> Knowing:
             rows = np.arange(n_rows)
     votes, log_p, w = votes[rows], log_p[rows], weights[rows]
     shares, totals = vote_shares(votes), votes.sum(axis=1)
+    # The temperature at which the model agrees best with people; what it is worth beside votes.
     logs = np.maximum(log_p - log_p.max(axis=1, keepdims=True), -LARGEST_LOG)
     best = best_inverse(logs, shares, w)
     means = at_inverse(logs, best)
+    # How fast the estimating equation of the temperature moves, row by row.
     spread = (means * logs**2).sum(axis=1) - (means * logs).sum(axis=1) ** 2
     rounds = int(np.clip(CELLS_DRAWN // votes.size, *DRAWS))
     concentration = _concentrations(votes, means, w, (rounds, rng))
@@ -461,6 +467,7 @@ def knowing(votes: Float, log_p: Float, weights: Float, seed: int) -> Knowing:
     error = np.sqrt(alike @ (w**2 * spread)) / max(float(w @ spread), np.finfo(float).tiny)
     inverse = np.clip(best + error * rng.standard_normal(rounds), *INVERSE_TEMPERATURES)
     people, w = totals.astype(np.int64), w / w.sum()
+    # True shares from votes and model together, then what a model that states them would show.
     own, again, gaps = np.empty((5, rounds)), np.empty((5, rounds)), np.empty((rounds, rows.size))
     for r in range(rounds):
         true = rng.standard_gamma(votes + concentration[r][:, None] * at_inverse(logs, inverse[r]))

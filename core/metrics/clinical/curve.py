@@ -96,6 +96,7 @@ class Lowess:
         total = rows @ flat.T
         mass = np.where(total > 0.0, total, 1.0)
         mean, share = (rows @ slope.T) / mass, (events @ flat.T) / mass
+        # The weighted line through the neighbours, read where the distance is 0.
         spread = np.maximum((rows @ square.T) / mass - mean**2, LEAST_SPREAD)
         together = (events @ slope.T) / mass - mean * share
         return np.asarray(share - mean * together / spread)
@@ -138,6 +139,7 @@ def reaches(claim: Float, rows: Counts, frac: float = FRAC) -> Float:
     before = np.concatenate([[0], np.cumsum(rows)])
     total = before[-1]
     near = min(max(int(frac * total + 1e-10), 2), total)
+    # Of each start the last claim of so many rows; the best window has its middle at the claim.
     last = np.searchsorted(before, before[:-1] + near * (1.0 - 1e-12)) - 1  # of the rows from each
     starts = int(np.searchsorted(last, claim.size))
     low, high = claim[:starts], claim[last[:starts]]
@@ -213,6 +215,7 @@ class Loess(Lowess):
         mass = np.where(sums[0] > 0.0, sums[0], 1.0)
         mean, second, third, fourth = (part / mass for part in sums[1:])
         spread = np.maximum(second - mean**2, LEAST_SPREAD)
+        # Moments around the mean, from those around the claim at which the fit stands.
         skew = third - 3.0 * mean * second + 2.0 * mean**3
         heavy = fourth - 4.0 * mean * third + 6.0 * mean**2 * second - 3.0 * mean**4
         lean = skew / spread
@@ -284,6 +287,7 @@ def flexible(
     fitted = SMOOTHERS[smoother](ClaimCells.of(ranked))
     cells, observed = fitted.cells, fitted.shares
     effect = ranked.total / ranked.effective_n(ranked.correct)
+    # Each fitted share is a weighted sum of outcomes: its variance and its effective rows.
     squares = effect * fitted.weights**2 / cells.rows  # of each row's weight, within a cell
     effective, variance = 1.0 / squares.sum(axis=1), observed * (1.0 - observed)
     low, high = wilson(observed * effective, effective, level)
@@ -402,6 +406,7 @@ def cell_errors(cells: ClaimCells, rows: Int, shares: Float) -> dict[str, Float]
     """
     off = np.abs(shares - cells.claim)
     rows = np.broadcast_to(rows, off.shape)
+    # Quantiles over rows: cells by their distance, each for as many rows as it holds.
     order = np.argsort(off, axis=1)
     off, rows = np.take_along_axis(off, order, 1), np.take_along_axis(rows, order, 1)
     rows_within = np.cumsum(rows, axis=1)

@@ -103,13 +103,16 @@ def net_benefit(
     rows = np.ones(p.size) if sampling.weights is None else sampling.weights
     n, odds = float(rows.sum()), at / (1.0 - at)
     cell = np.searchsorted(at, p, side="right")  # p >= t: at or above its own threshold
+    # Rows at or above each threshold; the first entry is all of them.
     positive, negative = (_at_or_above(cell, rows * side, at.size + 1) for side in (y, ~y))
     flagged = _at_or_above(cell, np.ones(p.size), at.size + 1)[1:]
+    # Thresholds that flag the same rows are looked at once.
     each = 1.0 - (1.0 - level) / np.unique(flagged).size
     flagging = np.array([_benefit_effect(cell > i, y, w, sampling) for i, w in enumerate(odds)])
     sparing = np.array(
         [_benefit_effect(cell <= i, ~y, 1 / w, sampling) for i, w in enumerate(odds)]
     )
+    # True positives less false ones; then true negatives less missed events, against treat all.
     above_none = _difference(positive[1:], negative[1:], odds, flagging, (n, each))
     above_all = _difference(
         negative[0] - negative[1:], positive[0] - positive[1:], 1.0 / odds, sparing, (n, each)
@@ -149,6 +152,7 @@ def _difference(
     rows = n / effect
     a_low, a_high = exact_interval(a * rows, rows, level)
     b_low, b_high = exact_interval(b * rows, rows, level)
+    # Shares of the same rows take from each other, which widens their weighted difference.
     with np.errstate(divide="ignore", invalid="ignore"):
         together = np.sqrt(a / (1.0 - a) * b / (1.0 - b))
     together = np.where((a < 1.0) & (b < 1.0), np.minimum(together, 1.0), 0.0)
@@ -229,6 +233,7 @@ def bands(
     rows = np.where(total > 0.0, total, np.nan)
     effect = np.array([_effect_within(y, index == i, sampling) for i in range(size)])
     trials = happened / effect, total / effect
+    # Corrected for all bands that hold rows, of all findings looked at together.
     looks *= max(int(np.count_nonzero(count)), 1)
     intervals = *wilson(*trials, level), *exact_interval(*trials, 1.0 - FALSE_ALARMS / looks)
     mean, share = stated / rows, happened / rows
@@ -343,6 +348,7 @@ def classified(
     called, actual = p >= threshold, np.asarray(y, dtype=np.bool_)
     tp, fp = int(np.count_nonzero(called & actual)), int(np.count_nonzero(called & ~actual))
     fn = int(np.count_nonzero(~called & actual))
+    # Right calls by weight: of events, of the others, of those called positive, of the rest.
     right = called == actual
     weights = np.ones(p.size) if sampling.weights is None else sampling.weights
     caught, spared, meant, cleared = (
@@ -360,6 +366,7 @@ def classified(
         ppv = meant.score("ppv", level, "no row is called positive")
         npv = cleared.score("npv", level, "no row is called negative")
     else:
+        # Two intervals at sqrt(level) hold together at the level.
         corner = float(np.sqrt(level))
         both = [caught.corners(corner), spared.corners(corner)]
         odds = _odds(prevalence)

@@ -122,6 +122,7 @@ def recalibration(
         rate,
         *map(float, wilson(np.array(rate * effective_n), np.array(effective_n), level, df)),
     )
+    # Stated risks are taken as given, so the share alone has an interval.
     ratio = [s / mean for s in share] if mean > 0.0 else "every stated risk is 0"
     large, lines = _in_the_large(claims, level), _joint(claims, level)
     slope, line = (lines, lines) if isinstance(lines, str) else lines
@@ -327,6 +328,7 @@ class _DistinctClaims:
             together, alone = by_group(spread), np.bincount(claim, spread**2, self.p.size)
             alike = rho * (together.T @ together)
             return np.asarray(alike + (1.0 - rho) * ((design.T * alone) @ design))
+        # Squares of summed scores, for which no model of likeness is needed.
         scores = by_group(weights * residual)
         return np.asarray(scores.T @ scores * len(scores) / max(len(scores) - 1, 1))
 
@@ -348,6 +350,7 @@ def _in_the_large(claims: _DistinctClaims, level: float) -> Estimated:
     if reason:
         return reason
     rows, logit, events = claims.rows, claims.logit, claims.events.sum()
+    # Were all logits the lowest or the highest, the root would be here: between the two it lies.
     centre = np.log(events) - np.log(rows.sum() - events)
     low, high = centre - logit.max(), centre - logit.min()
     at = float(np.clip(0.0, low, high))
@@ -362,6 +365,7 @@ def _in_the_large(claims: _DistinctClaims, level: float) -> Estimated:
         if done:
             break
     share = sigmoid(logit + at)
+    # Of independent rows one over the information; else that around the variance of scores.
     information = float(rows @ (share * (1.0 - share)))
     variance = 1.0 / information
     if not claims.ranked.independent:
@@ -404,6 +408,7 @@ def _joint(
     if reason:
         return reason
     rows = claims.rows
+    # Logits are standardised, so that a step is as large whatever the claims.
     centre = float(rows @ claims.logit / rows.sum())
     scale = float(np.sqrt(rows @ (claims.logit - centre) ** 2 / rows.sum()))
     design = np.column_stack([np.ones(rows.size), (claims.logit - centre) / scale])
@@ -435,6 +440,7 @@ def _newton(design: Float, rows: Float, events: Float) -> tuple[Float, Float]:
         step = np.linalg.solve(information, design.T @ (rows * share - events))
         if np.abs(step).max() <= CLOSE * max(1.0, np.abs(beta).max()):
             return beta, information
+        # Nearly separated rows make full steps overshoot: they are halved until the loss falls.
         most = loss + CLOSE * abs(loss)  # it rounds
         while (loss := _loss(design @ (beta - step), rows, events)) > most:
             step /= 2.0
@@ -482,6 +488,7 @@ def spiegelhalter_z(ranked: SortedOutcomes) -> float:
     if variance == 0.0:
         return float("nan")
     each = ranked.row_weights * (ranked.correct - p) * lean
+    # By the claims rows vary as p (1 - p); groups and weights by what their own sums do.
     if ranked.groups is not None:
         variance = float((np.bincount(ranked.groups, each) ** 2).sum())
     elif ranked.weights is not None:
@@ -563,6 +570,7 @@ def hosmer_lemeshow(p: Float, y: Bool, groups: int = 10) -> HosmerLemeshow:
     ranked = SortedOutcomes.of(Outcomes(p, y))
     cuts = equal_mass_cuts(ranked, groups)
     group_sums = sums(ranked, cuts)
+    # Binomial, of the mean risk of the group.
     variance = group_sums.confidence * (1.0 - group_sums.confidence / group_sums.count)
     squares = group_sums.gap**2
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -87,6 +87,7 @@ def grouping(values: Sequence[str]) -> Grouping:
     cells = [MISSING if cell.lower() in ABSENT else cell for cell in stripped]
     distinct = {cell for cell in cells if cell != MISSING}
     numbers = {cell: n for cell in distinct if (n := _number(cell)) is not None}
+    # Many different numbers become quartiles, cut at values that occur.
     if len(distinct) > MOST and len(numbers) == len(distinct):
         known = np.array([numbers[cell] for cell in cells if cell != MISSING])
         edges = np.unique(np.quantile(known, [0.25, 0.5, 0.75], method="inverted_cdf"))
@@ -129,6 +130,7 @@ def by_date(of_row: Int) -> Grouping:
     months = of_row[known].view("datetime64[us]").astype("datetime64[M]").astype(np.int64)
     if not months.size:
         return Grouping((MISSING,) * of_row.size, (MISSING,) if of_row.size else ())
+    # The finest period of which few enough are needed.
     spans = {name: months // length for name, length in PERIODS.items()}
     fitting = (name for name, some in spans.items() if some.max() - some.min() < MOST)
     period = next(fitting, "year")

@@ -85,6 +85,7 @@ def tiles(audit: Audit, target: TargetAudit, tone: Tone) -> tuple[Tile, ...]:
     if floor is not None:
         chance = f"chance: up to {points(floor.q95)}"
         noise = replace(noise, value=points(floor.mean), unit="%", note=chance)
+    # Scores of the answers or of the event; one that the file cannot have says why.
     names = ANSWER_TILES if answers else PRESENCE_TILES[audit.task]
     scores, scored = all_scores(audit, target), []
     for name in names:
@@ -104,6 +105,7 @@ def tiles(audit: Audit, target: TargetAudit, tone: Tone) -> tuple[Tile, ...]:
             interval = three_span(score.value, score.low, score.high)
             tile = Tile(LABELS[name], three(score.value), interval=interval, help=meaning)
         scored.append(tile)
+    # A risk is read beside how often its event came.
     if target.target is not None:
         prevalence = Tile("Present in", MISSING, help=with_row_noun(GLOSSARY["prevalence"]))
         n = int(target.bins.count.sum())
@@ -114,6 +116,7 @@ def tiles(audit: Audit, target: TargetAudit, tone: Tone) -> tuple[Tile, ...]:
             note = f"{by_weight}{count(n_present)} {with_row_noun(UNIT)}"
             prevalence = replace(prevalence, value=points(present), unit="%", note=note)
         scored.append(prevalence)
+    # The rows, and of how many classes or labels they are.
     kinds = f"{audit.n_classes} {'labels' if audit.task == 'multilabel' else 'classes'}"
     if audit.task == "top_label":  # right and wrong are two, whatever the classes
         kinds = ""

@@ -117,6 +117,7 @@ def chart(plot: Plot, theme: Theme) -> go.Figure:
             marker={"size": 6, "color": colour, "symbol": symbol},
             hovertemplate=f"<b>{curve.name}</b><br>{plot.hover}<extra></extra>",
         )
+    # Points that are pointed out lie on top of every curve.
     for spot in plot.spots:
         figure.add_scatter(
             x=[spot.x],

@@ -47,6 +47,7 @@ def diagram(
     x = share_axis(theme, words.claim, anchor="y2", constrain="domain", constraintoward="left")
     square = {"scaleanchor": "x", "scaleratio": 1, "constrain": "domain"}
     y = share_axis(theme, words.actual, domain=[0.28, 1.0], constraintoward="bottom", **square)
+    # The histogram: counts as they are, or by powers of ten.
     most = max(1, int(bins.count.max(initial=0)))
     counts: dict[str, object] = {"range": [0, 1.08 * most], "nticks": 4, "tickformat": "~s"}
     if log_counts:
@@ -58,6 +59,7 @@ def diagram(
     below = axis(theme, title, **counts) | {"domain": [0.0, 0.2]}
     # In a column of 486 px the square needs no adjusting: 370 px wide and 0.72 of 516 px high.
     figure = sheet(theme, 576, x, y, margin=(58, 58, 14, 46), yaxis2=below)
+    # From the back to the front: where chance puts the dots, the diagonal, dots, bars.
     figure.add_trace(_band(bins, theme, slope=0.0 if log_odds else 1.0))
     figure.add_trace(_diagonal(theme))
     figure.add_traces([_dots(bins, t, theme, words) for t in TONES if _bins_of_tone(bins, t)])
@@ -95,6 +97,7 @@ def _in_log_odds(figure: go.Figure, bins: BinTable, theme: Theme) -> go.Figure:
         inside = np.clip(np.asarray(share, dtype=np.float64), low, high)
         return np.asarray(np.log(inside) - np.log1p(-inside))
 
+    # Bars go by their edges, dots and lines by their points, whiskers by their ends.
     for trace in figure.data:
         x = np.asarray(trace.x, dtype=np.float64)
         if trace.type == "bar":
@@ -111,6 +114,7 @@ def _in_log_odds(figure: go.Figure, bins: BinTable, theme: Theme) -> go.Figure:
         trace.x = odds(x)
     for shape in figure.layout.shapes:
         shape.update(x0=float(odds(shape.x0)), x1=float(odds(shape.x1)))
+    # Where bins pile up at 0 or 1, the axis is broken on the way to the nearest other bin.
     ends = odds([low, high])
     dots = np.concatenate([bins.confidence[at], bins.accuracy[at]])
     ticks = {float(odds(share)): share for share in ODDS if low <= share <= high}
@@ -127,6 +131,7 @@ def _in_log_odds(figure: go.Figure, bins: BinTable, theme: Theme) -> go.Figure:
             figure.add_vline(line_at, line=line)
             figure.add_hline(line_at, line=line)
             piled.append(f"{100 * share:g}")
+    # The same ticks on both axes, so that the square stays one.
     for ruler in (figure.layout.xaxis, figure.layout.yaxis):
         ruler.update(
             range=ends.tolist(),
@@ -177,6 +182,7 @@ def gap_view(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.F
     either way, at 100 where a bin is further off. customdata is the index of the bin.
     """
     words = speech(target)
+    # One of two fixed scales, so that figures side by side can be compared.
     reach = 50.0 if not filled(bins) or np.nanmax(np.abs(_gaps(bins))) <= 50.0 else 100.0
     ticks = [reach * k / 5 for k in (-4, -2, 0, 2, 4)]
     up = axis(
@@ -228,6 +234,7 @@ def gap_view(bins: BinTable, theme: Theme, *, target: int | None = None) -> go.F
             unselected={"marker": {"opacity": 0.5}},
         )
     figure.add_hline(y=0, line={"color": theme.quiet, "width": 1.2})
+    # Which way is which, in words at both ends of the axis.
     signs: tuple[tuple[str, float, Tone], ...] = (
         ("▲ says more", 0.97 * reach, "over"),
         ("▼ says less", -0.97 * reach, "under"),
@@ -271,6 +278,7 @@ def _outline(bins: BinTable, slope: float = 1.0) -> Columns:
         if bins.count[i] < BAND_MIN or not np.isfinite(below + above):
             continue
         low, high = float(bins.low[i]), float(bins.high[i])
+        # A closed block; the gap after it keeps the next one apart.
         x += [low, high, high, low, low, None]
         says = float(bins.confidence[i])
         left, right = (says + slope * (end - says) for end in (low, high))
@@ -319,6 +327,7 @@ def _dots(
     bins: BinTable, of_tone: Tone, theme: Theme, words: ClaimWords, scale: float = 1.0
 ) -> go.Scatter:
     places = _places(bins, of_tone, words, scale)
+    # Hollow where nothing is called off, so that colour is not the only sign.
     ring = of_tone in {"few", "sound"}
     colour = theme.mark(of_tone)
     marker = {

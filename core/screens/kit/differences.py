@@ -177,6 +177,7 @@ def _many(names: Sequence[str], leader: Leader, metric: str, called: str) -> tup
     else:
         most = "highest" if metric in HIGHER else "smallest"
         opening = f"“{names[leader.run]}” has the {most} {called}; "
+    # The closest of those behind by name, the rest by number.
     phrases = [Phrase(opening)]
     than = f" than “{names[leader.run]}”" if len(level) > 1 else ""  # of those tied
     for k, i in enumerate(behind[:NAMED]):
@@ -222,6 +223,7 @@ def plain_sentence(
     known = {i: error for i, error in enumerate(errors) if error is not None}
     if len(known) < 2:
         return Sentence((Phrase("These models cannot be compared: too few numbers are known."),))
+    # How far off each is; the best first, then the others while they can be listed.
     best = min(known, key=lambda i: known[i])
     others = [i for i in known if i != best]
     listed = ", ".join(f"“{names[i]}” by {points(known[i])}" for i in others)
@@ -233,6 +235,7 @@ def plain_sentence(
         what = f"The chances that “{names[best]}” gives “{comparison.event}” look"
     perfect = f" A perfect model could look off by up to {chance_of(bounds)}." if bounds else ""
     first = f"{what} off by {points(known[best])} points on average; {listed}.{perfect}"
+    # Whether that is beyond chance, by the difference of the errors.
     leader = comparison.leaders.get("ece")
     same = _same_words(names, comparison, f"for every {with_row_noun('image')}")
     parts = [same]

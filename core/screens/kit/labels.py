@@ -170,6 +170,7 @@ def labels_sentence(
         )
         verb = Phrase(verbs[codes[0]][n > 1], CODE_TONES[codes[0]])
         return Sentence((Phrase(whose), verb, Phrase(".")), second)
+    # Labels by verdict, in the order of the codes, each with its own tone.
     parts = [Phrase(f"Of {n} {noun}, ")]
     for code in codes:
         joint = "" if code == codes[0] else " and " if code == codes[-1] else ", "

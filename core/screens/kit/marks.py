@@ -105,6 +105,7 @@ def tone(bins: BinTable, index: int) -> Tone:
 
     Where the joint test finds nothing, no bin is called off by its own band alone, nor sound.
     """
+    # Off only beyond the band, and not where all bins together could be chance.
     accuracy = bins.accuracy[index]
     if accuracy < bins.band_low[index] or accuracy > bins.band_high[index]:
         if bins.could_be_chance:
@@ -147,6 +148,7 @@ def shares(bins: BinTable) -> tuple[float, float]:
     """Return mean confidence and share that came true over all bins; NaN without rows."""
     if not bins.count.any():
         return float("nan"), float("nan")
+    # Rounded: sums in another order must not move what is printed.
     nonempty = bins.count > 0
     weight = bins.share[nonempty]
     says, right = weight @ bins.confidence[nonempty], weight @ bins.accuracy[nonempty]

@@ -56,6 +56,7 @@ def decimals(*percents: float | None) -> int:
 
     One, as a rule; more where a number that is not 0 (or not 100) would be printed as if it were.
     """
+    # A decimal more until nothing that is not 0 or 100 is printed as either.
     for digits in range(1, MAX_DECIMALS):
         half = 0.5 * 10.0**-digits
         edges = (min(abs(p), abs(100.0 - abs(p))) for p in percents if p is not None and known(p))
@@ -123,6 +124,7 @@ def three(value: float | None, *others: float | None) -> str:
 
 def three_alike(values: Sequence[float | None]) -> list[str]:
     """Return numbers with three significant digits of the largest, as `three` writes each."""
+    # The largest number sets the decimals of all, so that a column lines up.
     largest = max((abs(v) for v in values if v is not None and known(v)), default=0.0)
     whole = math.floor(math.log10(largest)) if largest > 0 else 0
     digits = min(MOST_DECIMALS, max(0, 2 - whole))
@@ -199,6 +201,7 @@ def hundred_span(low: float | None, high: float | None, value: float | None = No
         return f"{MISSING} to {MISSING}"
     if value is not None and "." in in_hundred(value, low, high):
         return points_span(value, low, high)
+    # Outwards to whole numbers where an end only rounds to 0 or 100.
     start, end = (in_hundred(share) for share in (low, high))
     if start in {UNDER_ONE, ALMOST_ALL}:
         start = str(math.floor(100.0 * low))
@@ -213,6 +216,7 @@ def distinct_counts(*values: float, most: int = 10_000) -> tuple[int, list[str]]
     Counts are never of more than were seen, `most`, but of 100 at least. They are whole numbers, or
     "fewer than 1" where a share is not 0.
     """
+    # As coarse as still tells the shares apart, and writes none that is there as 0.
     for of in (100, *(min(of, max(most, 100)) for of in (1_000, 10_000))):
         whole = [round(of * value) for value in values]
         distinct = len(set(whole)) == len(set(values)) or max(values) - min(values) < LIKE
