@@ -93,8 +93,6 @@ def net_benefit(
     >>> curve = net_benefit(p, y, [0.2, 0.5])
     >>> curve.model.round(6).tolist(), curve.treat_all.round(6).tolist()
     ([0.375, 0.25], [0.375, 0.0])
-    >>> curve.gain.round(6).tolist()
-    [0.0, 0.25]
     """
     at = np.asarray(thresholds, dtype=np.float64)
     if at.size == 0 or not (np.all((at > 0.0) & (at < 1.0)) and np.all(np.diff(at) > 0.0)):
