@@ -23,7 +23,7 @@ import streamlit as st
 
 from core.metrics.comparison import MOST_RUNS
 from core.studies import background
-from pages.ui import open_runs, server
+from pages.ui import open_runs, streamlit_internals
 from pages.ui.caching import Results, of_draft, once, results
 from pages.ui.task import BackgroundTask, Shared, Work, in_background, in_process
 
@@ -222,7 +222,7 @@ LOG: Final = logging.getLogger("candor")
 
 def begin_studies() -> None:
     """Look for runs to study from now on, where this is a server and no test of a page."""
-    if server.serves():
+    if streamlit_internals.serves():
         _begin_studies()
 
 

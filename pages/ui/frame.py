@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import ParamSpec
 
 import streamlit as st
-from streamlit.errors import StreamlitDuplicateElementKey
-from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from core.codes import NoticeCode
 from core.errors import AuditError, Notice, lacking, sentence
 from core.screens.kit import words
 from pages.ui import markup, session, site, visitor
 from pages.ui.markup import esc
+from pages.ui.streamlit_internals import (
+    RerunException,
+    StopException,
+    StreamlitDuplicateElementKey,
+)
 
 LOGO = Path(__file__).parents[2] / "assets" / "logo.svg"
 STYLE = Path(__file__).parents[2] / "assets" / "style.css"

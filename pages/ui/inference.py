@@ -25,7 +25,7 @@ from core.inference.client import Answer, Client, shared
 from core.predictions import Predictions
 from core.training import config as training
 from core.training.submission import check_folder
-from pages.ui import markup, server, widgets
+from pages.ui import markup, streamlit_internals, widgets
 from pages.ui.caching import once
 from pages.ui.markup import esc
 from pages.ui.task import BackgroundTask, Work, in_thread
@@ -53,7 +53,7 @@ def warm_up() -> None:
 
     It takes seconds of another core to load torch; the first film no longer waits for that.
     """
-    if st.session_state.get(WARMED) or not server.serves():
+    if st.session_state.get(WARMED) or not streamlit_internals.serves():
         return  # known by now, or a test of a page
     st.session_state[WARMED] = True
     timer = Timer(AFTER_S, _warm)

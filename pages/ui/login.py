@@ -3,10 +3,10 @@
 from urllib.parse import urlparse
 
 import streamlit as st
-from streamlit.auth_util import is_authlib_installed
 
 from pages.ui import frame, markup, server, state, visitor
 from pages.ui.markup import esc
+from pages.ui.streamlit_internals import is_authlib_installed
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 MIN_SECRET = 32  # characters

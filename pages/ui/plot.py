@@ -26,10 +26,9 @@ from core.screens.kit.records import FigureCard
 from core.screens.kit.theme import Side
 from pages.ui import state, visitor
 from pages.ui.caching import results
+from pages.ui.streamlit_internals import PLOTLY
 
 _ROOT = Path(__file__).parents[2]
-_STATIC = Path(st.__file__).parent / "static" / "static" / "js"
-BUNDLE = next(_STATIC.glob("PlotlyChart.*.js")).name  # Streamlit's own copy of Plotly
 _MOUNT = st.components.v2.component(
     "candor_figure",
     html='<div class="c-plot stPlotlyChart" data-testid="stPlotlyChart" role="figure">'
@@ -63,7 +62,7 @@ def draw(
             "spec": spec(card, side),
             "name": card.key,
             "alt": card.alt,
-            "bundle": BUNDLE,
+            "bundle": PLOTLY,
             "select": bool(select),
             "steps": callable(select),
             "chosen": chosen,

@@ -2,14 +2,12 @@
 
 Streamlit takes a file into memory from whoever has a session, whether a page asks for files or not.
 Here an upload passes only to a session that was shown a drop zone, and only while what is in memory
-stays below a limit for each session and one for all. All that is known of Streamlit's inside, of
-uploads and of sessions, is in this module.
+stays below a limit for each session and one for all.
 """
 
 import asyncio
 import atexit
 import ctypes
-import json
 import logging
 import re
 import signal
@@ -17,13 +15,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from hashlib import blake2b
 from html import escape
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
-from typing import Any, Final, cast
-from urllib.parse import parse_qs, unquote, urlencode
+from typing import Any, Final
+from urllib.parse import unquote
 from weakref import WeakSet
 
 import streamlit as st
@@ -33,25 +30,21 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from streamlit import runtime
-from streamlit.errors import FragmentStorageKeyError
-from streamlit.proto.ClientState_pb2 import ClientState
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.runtime import memory_media_file_storage
-from streamlit.runtime.app_session import AppSession
-from streamlit.runtime.fragment import Fragment, MemoryFragmentStorage
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.pages_manager import PagesManager
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
-from streamlit.runtime.uploaded_file_manager import UploadedFile
-from streamlit.web.server.starlette import starlette_auth_routes as auth
-from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
-from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 from websockets.http11 import MAX_LINE_LENGTH
 
 from core import defaults
-from pages.ui import site
+from pages.ui import site, streamlit_internals
+from pages.ui.streamlit_internals import (
+    CALLBACK,
+    LOGOUT,
+    MEDIA,
+    OLD_COOKIES,
+    OWN_PATHS,
+    UPLOADS,
+    USER_COOKIE_NAME,
+    AppSession,
+    is_host_allowed,
+)
 
 LOG: Final = logging.getLogger("candor")
 MIB: Final = 2**20
@@ -59,14 +52,11 @@ M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD = -8, -3, -1  # of mallopt in ma
 GRACE_S: Final = 5.0  # for requests under way when the server is told to end
 EXPIRE_S: Final = 5.0  # how often sessions that were left are looked for
 ROOT: Final = str(Path(__file__).parents[2])
-CALLBACK: Final = "/oauth2callback"  # of Streamlit, where the provider leads back to
-LOGOUT: Final = "/auth/logout"
 ELSEWHERE: Final = {"cross-site", "same-site"}  # Sec-Fetch-Site of what another site leads to
-MEDIA: Final = "/media/"
 # Of a login, kept for its end. Proxies refuse more than 8 KiB of cookies.
 MAX_TOKEN: Final = 2_000  # characters
-PAGE: Final = re.compile(r"/(?!_|auth/|component/|media/|static/)[^.]+")  # and nothing of Streamlit
-UPLOAD: Final = re.compile(r"/_stcore/upload_file/(?P<session>[^/]+)/[^/]+/?\Z")
+PAGE: Final = re.compile(rf"/(?!{'|'.join(OWN_PATHS)})[^.]+")  # and nothing of Streamlit
+UPLOAD: Final = re.compile(rf"{UPLOADS}(?P<session>[^/]+)/[^/]+/?\Z")
 # Streamlit's page needs inline styles and scripts, code from strings for its components, and blobs
 # for downloads. Nothing comes from another server or goes to one, and nobody may frame the page.
 POLICY: Final = "; ".join(
@@ -92,12 +82,6 @@ HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 ENDS: Final = {"connection": "close"}
-INDEX: Final = Path(st.__file__).parent / "static" / "index.html"
-# Else the browser looks for the server below a page's own path first, and is answered 404 twice.
-SERVER_IS_HERE: Final = (
-    "<script>window.__streamlit = {BACKEND_BASE_URL: new URL('.', location).href}</script>"
-)
-KEPT_CLAIMS: Final = ("is_logged_in", "origin", "provider")  # that Streamlit itself looks at
 TOO_MANY_COOKIES: Final = (
     "Your browser sends so many cookies here that no page could be shown. Most are of other "
     "programs at this address. Delete the cookies of this site, then open it again. If they come "
@@ -110,7 +94,7 @@ NO_PAGE: Final = (
     "<h1>There is no page “{}” here.</h1><p>The link may be mistyped, or from another version. "
     '<a href="{}">Open your runs</a>.</p></body></html>'
 )
-OLD_COOKIE: Final = re.compile(r"_streamlit_user(_tokens)?_[0-9]+")
+OLD_COOKIE: Final = re.compile(OLD_COOKIES)
 _ASKING: Final[set[str]] = set()  # sessions that were shown a drop zone
 _ARRIVING: Final[Counter[str]] = Counter()  # bytes of uploads under way, by session
 _REQUESTS: Final[set["asyncio.Task[object]"]] = set()  # under way
@@ -118,111 +102,23 @@ _ENDED: Final[WeakSet["asyncio.Task[object]"]] = WeakSet()  # those that the end
 _GUARDS: Final[list["Guard"]] = []
 _LAST: Final[list[Callable[[], object]]] = []
 _AFTER: Final[list[Callable[[], object]]] = []
-_SEEN: Final[dict[str, Any]] = {}  # sessions that were there at the last look, by id
+_SEEN: Final[dict[str, AppSession]] = {}  # sessions that were there at the last look, by id
 
 
 # For pages ----------------------------------------------------------------------------------------
 
 
-# Streamlit gives a script a deep copy of what a widget holds: of a file as many bytes again, and
-# as long as that takes no other session runs.
-UploadedFile.__deepcopy__ = lambda file, _: file  # type: ignore[attr-defined]
-
-
-def file_id(data: bytes, mimetype: str, filename: str | None = None) -> str:
-    """Return the id of a file to download, by which a browser is given it.
-
-    Streamlit hashes samples of what is larger than 1 MiB: files that differ elsewhere would be one,
-    and the second browser would be given the first one's.
-    """
-    state = blake2b(data, digest_size=28)
-    state.update(json.dumps([mimetype, filename]).encode())
-    return state.hexdigest()
-
-
-memory_media_file_storage._calculate_file_id = file_id
-
-
-_request_rerun = AppSession.request_rerun
-
-
-def request_rerun(session: AppSession, client_state: ClientState | None) -> None:
-    """Let a session run; what a part of a page asks for that was left meanwhile comes too late."""
-    here = session._pages_manager.current_page_script_hash
-    sent = client_state.page_script_hash if client_state and client_state.fragment_id else ""
-    if not sent or sent == here:
-        _request_rerun(session, client_state)
-
-
-AppSession.request_rerun = request_rerun  # type: ignore[method-assign, assignment]
-_reset = ScriptRunContext.reset
-
-
-def reset(
-    context: ScriptRunContext,
-    query_string: str = "",
-    page_script_hash: str = "",
-    fragment_ids_this_run: list[str] | None = None,
-    **named: Any,  # noqa: ANN401  as of `ScriptRunContext.reset`
-) -> None:
-    """Begin a run; one of a part of a page goes by the link that was last written here.
-
-    The browser sends the link that it shows. A part that is drawn again every second is asked for
-    before the browser has heard of a choice that was just made, and would undo it; of a page that
-    is just being left it would lead back there. What is bound to a widget the browser writes.
-    """
-    if fragment_ids_this_run and page_script_hash != context.page_script_hash:
-        page_script_hash, query_string = context.page_script_hash, context.query_string
-    elif fragment_ids_this_run:
-        with context.session_state.query_params() as link:
-            sent = parse_qs(query_string, keep_blank_values=True)
-            here = {k: v for k, v in link._query_params.items() if not link.is_bound(k)}
-            here |= {k: v for k, v in sent.items() if link.is_bound(k)}
-            query_string = urlencode(here, doseq=True)
-    _reset(context, query_string, page_script_hash, fragment_ids_this_run, **named)
-
-
-ScriptRunContext.reset = reset  # type: ignore[method-assign, assignment]
-_lookup = MemoryFragmentStorage.lookup
-
-
-def lookup(storage: MemoryFragmentStorage, key: str) -> Fragment:
-    """Return a part of a page; where it is gone, and no other is asked for, draw the page anew.
-
-    The browser would go on showing what was left out.
-    """
-    try:
-        return _lookup(storage, key)
-    except FragmentStorageKeyError:
-        context = get_script_run_ctx()
-        requested = context.fragment_ids_this_run or () if context else ()
-        if any(storage.contains(part) for part in requested):  # perhaps by a click
-            raise
-        st.rerun()
-
-
-MemoryFragmentStorage.lookup = lookup  # type: ignore[method-assign, assignment]
-
-
 def drop_zone(label: str, *, key: str, **look: Any) -> Any:  # noqa: ANN401  as st.file_uploader
     """Draw `st.file_uploader`; from now on its session may upload."""
-    context = get_script_run_ctx()
-    if context is not None:
-        _ASKING.add(context.session_id)
+    session = streamlit_internals.session_id()
+    if session:
+        _ASKING.add(session)
     return st.file_uploader(label, key=key, **look)
-
-
-def drop_bytes(file: UploadedFile) -> None:
-    """Take an upload's bytes out of Streamlit's memory, where they stay as long as the session."""
-    context = get_script_run_ctx()
-    if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
-        context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
-    file.close()
 
 
 def guarded() -> bool:
     """Whether uploads are limited; always where nothing is served, as in a test of a page."""
-    return bool(_GUARDS) or not serves()
+    return bool(_GUARDS) or not streamlit_internals.serves()
 
 
 def at_end(function: Callable[[], object]) -> None:
@@ -348,7 +244,8 @@ def _leads_nowhere(scope: Scope) -> bool:
 
 def links() -> list[Route]:
     """Return a route for each page but the first: its document, told where the server is."""
-    document = INDEX.read_text("utf-8").replace("<head>", f"<head>{SERVER_IS_HERE}", 1)
+    document = streamlit_internals.INDEX.read_text("utf-8")
+    document = document.replace("<head>", f"<head>{streamlit_internals.SERVER_IS_HERE}", 1)
 
     async def opened(_: Request) -> HTMLResponse:
         return HTMLResponse(document, headers={"cache-control": "no-cache"})
@@ -360,8 +257,7 @@ def links() -> list[Route]:
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Let sessions expire while the server runs, and tidy up when it ends."""
     configure_malloc()
-    # Else Streamlit serves the first deep link without the router, and its errors in its own words.
-    PagesManager.uses_pages_directory = False
+    streamlit_internals.use_router()
     task = asyncio.create_task(_expire_for_ever())
     _end_requests_by_signal()
     try:
@@ -430,20 +326,14 @@ def expire() -> None:
     Streamlit does it when the next session is left, which may be never; it also drops some by
     itself, whose end nobody would hear of.
     """
-    manager = _running()._session_mgr
-    gone = {name: left.session for name, left in manager._session_storage._cache.expire()}
-    there = {info.session.id: info.session for info in manager.list_sessions()}
+    gone, there = streamlit_internals.expired_sessions(), streamlit_internals.live_sessions()
     gone |= {name: session for name, session in _SEEN.items() if name not in there}
     _SEEN.clear()
     _SEEN.update(there)
     for name, session in gone.items():
         _ASKING.discard(name)
         try:
-            # Close a session and empty it: whatever still points at it keeps no upload alive
-            session.shutdown()
-            if session._scriptrunner is None:  # else a script reads its state until it ends
-                session.session_state.clear()
-                session._fragment_storage = MemoryFragmentStorage()
+            streamlit_internals.close(session)
         except Exception:  # whatever it is, the others are closed, now and later
             LOG.exception("a session that was left could not be closed")
     if gone:
@@ -453,9 +343,7 @@ def expire() -> None:
 
 def held_bytes(session: str | None = None) -> int:
     """Return the bytes of uploads in memory, of one session or of all."""
-    files = cast(MemoryUploadedFileManager, _running().uploaded_file_mgr).file_storage
-    sessions = [files.get(session, {})] if session is not None else list(files.values())
-    held = sum(len(file.data) for names in sessions for file in list(names.values()))
+    held = streamlit_internals.uploaded_bytes(session)
     return held + (_ARRIVING.total() if session is None else _ARRIVING[session])
 
 
@@ -467,15 +355,6 @@ def _check(session: str, size: int) -> None:
         raise HTTPException(413, "Together these files are too large. Upload them one by one.")
     if held_bytes() + size > defaults.UPLOADS_MB * MIB:
         raise HTTPException(503, "The server is taking other files. Try again in a minute.")
-
-
-def serves() -> bool:
-    """Whether this is a server, and no test of a page."""
-    return type(_running()) is runtime.Runtime  # what poses has its class
-
-
-def _running() -> Any:  # noqa: ANN401  Runtime, or what stands for it in a test of a page
-    return runtime.get_instance() if runtime.exists() else None
 
 
 def _with_headers(send: Send) -> Send:
@@ -516,24 +395,17 @@ def _to_link(scope: Scope, send: Send) -> Send:
 # Logins -------------------------------------------------------------------------------------------
 
 
-_set_auth_cookie = auth._set_auth_cookie
-
-
-async def _set_login(response: Response, user_info: dict[str, Any], tokens: dict[str, Any]) -> None:
-    """Give the browser the key of a login, in place of all that the provider says.
+async def _login_of_claims(user_info: dict[str, Any]) -> dict[str, Any]:
+    """Return the key of a login, which the browser is given in place of all the provider says.
 
     A user may have hundreds of groups, more than proxies and browsers let through as cookies.
     """
     from pages.ui import visitor  # with NumPy, which the server loads once a page is opened
 
-    kept: dict[str, Any] = {name: user_info[name] for name in KEPT_CLAIMS if name in user_info}
-    kept |= await asyncio.to_thread(visitor.begin, user_info)
-    token = tokens.get("id_token", "")
-    of_provider = {"id_token": token} if 0 < len(token) <= MAX_TOKEN else {}
-    await _set_auth_cookie(response, kept, of_provider)
+    return await asyncio.to_thread(visitor.begin, user_info)
 
 
-auth._set_auth_cookie = _set_login
+streamlit_internals.keep_instead(_login_of_claims, MAX_TOKEN)
 
 
 def login_in(request: Request) -> str:
@@ -541,8 +413,7 @@ def login_in(request: Request) -> str:
     from pages.ui import visitor  # with NumPy, which the server loads once a page is opened
 
     try:
-        cookie = auth._get_cookie_value_from_request(request, USER_COOKIE_NAME)
-        claims = json.loads(cookie) if cookie else {}
+        claims = streamlit_internals.signed_claims(request)
     except ValueError:
         return ""
     return str(claims.get(visitor.LOGIN) or "")
@@ -570,9 +441,9 @@ async def _is_kept_out(scope: Scope, session: str) -> bool:
         return True
     if not session:
         return False
-    info = _running()._session_mgr.get_active_session_info(session)
+    claims = streamlit_internals.claims_of(session)
     # Of a session that was left nobody shows that it is theirs.
-    return info is None or info.session._user_info.get(visitor.LOGIN) != key
+    return claims is None or claims.get(visitor.LOGIN) != key
 
 
 def _ending_login(scope: Scope, send: Send) -> Send:
@@ -592,11 +463,9 @@ def _ending_login(scope: Scope, send: Send) -> Send:
             if key:
                 await asyncio.to_thread(visitor.end, key)
                 # In all tabs of the browser
-                sessions = _running()._session_mgr.list_active_sessions()
-                for session in [info.session for info in sessions]:
-                    if session._user_info.get(visitor.LOGIN) == key:
-                        _ASKING.discard(session.id)
-                        session.request_rerun(None)  # and is led to the login
+                for session in streamlit_internals.sessions_with(visitor.LOGIN, key):
+                    _ASKING.discard(session.id)
+                    session.request_rerun(None)  # and is led to the login
         await send(message)
 
     return sent
@@ -641,8 +510,7 @@ def _without_old_cookies(scope: Scope, send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
             forget = Response()
-            for name in (*parts, *auth._AUTH_COOKIE_NAMES):
-                forget.delete_cookie(name, path=auth._get_cookie_path())
+            streamlit_internals.forget_cookies(forget, parts)
             kept = message.get("headers", ())
             gone = [pair for pair in forget.raw_headers if pair[0] == b"set-cookie"]
             # A login that begins has the last word
@@ -658,10 +526,7 @@ def _without_paths(send: Send) -> Send:
     async def sent(message: Message) -> None:
         data = message.get("bytes") or b""
         if ROOT.encode() in data:
-            forward = ForwardMsg.FromString(data)
-            if forward.WhichOneof("type") == "new_session":
-                forward.new_session.main_script_path = "app.py"
-                message = {**message, "bytes": forward.SerializeToString()}
+            message = {**message, "bytes": streamlit_internals.without_path(data)}
         await send(message)
 
     return sent

@@ -22,7 +22,6 @@ from threading import Event, Lock, Thread, Timer
 from typing import Final, TypeVar
 
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.access import LOCAL_OWNER, RETAINER, Quotas, refuse_over, retention
 from core.errors import LibraryError
@@ -30,8 +29,9 @@ from core.jobs.local import LocalJobs, open_jobs
 from core.library import SAMPLES, Library, home
 from core.readers.predictions.result import ReadResult
 from core.readers.sandbox import scratch
-from pages.ui import caching, server, visitor
+from pages.ui import caching, server, streamlit_internals, visitor
 from pages.ui.caching import once
+from pages.ui.streamlit_internals import UploadedFile, drop_bytes
 
 EXPIRE_S: Final = 3_600.0  # how often it is looked for what is too old
 JOBS_S: Final = 5.0  # how often jobs are looked after
@@ -69,7 +69,7 @@ def start_up() -> None:
     """Once a process: remove what crashed servers left behind, and look after jobs from now on."""
     scratch.sweep()
     visitor.enter_demo()
-    if server.serves():
+    if streamlit_internals.serves():
         _begin(_look_after_jobs, "jobs")
         _begin(_collect_garbage, "garbage")
     server.at_end(_vacate_all)
@@ -291,7 +291,7 @@ def store(file: UploadedFile) -> Path:
         path.unlink()
         raise
     finally:
-        server.drop_bytes(file)
+        drop_bytes(file)
     return path
 
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import streamlit as st
-from streamlit.navigation.page import Page
+
+from pages.ui.streamlit_internals import Page
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 
 from core.library import SAMPLES, Library
 from core.library import home as library_home
-from pages.ui import server, visitor
+from pages.ui import streamlit_internals, visitor
 from tests.core.library.builders import keep_history, small_bins
 from tests.pages.seen import fine, opened
 
@@ -57,7 +57,9 @@ def test_files_that_differ_in_one_byte_anywhere_are_two(place):
     ]
     assert storage.get_file(f"{ids[0]}.csv").content == first
     assert storage.get_file(f"{ids[1]}.csv").content == second
-    assert server.file_id(first, CSV) != server.file_id(first, CSV, "other.csv")
+    assert streamlit_internals.file_id(first, CSV) != streamlit_internals.file_id(
+        first, CSV, "other.csv"
+    )
 
 
 def test_a_file_of_many_runs_counts_them(monkeypatch):

@@ -18,7 +18,7 @@ from streamlit.runtime.scriptrunner_utils.script_run_context_attr import (
 from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import server
+from pages.ui import streamlit_internals
 
 PAGE, LINK = "5f", "run=a&bins=15&side=left"
 
@@ -26,7 +26,7 @@ PAGE, LINK = "5f", "run=a&bins=15&side=left"
 @pytest.fixture
 def context():
     """A session of Streamlit's whose page was drawn from a link once."""
-    assert ScriptRunContext.reset is server.reset
+    assert ScriptRunContext.reset is streamlit_internals.reset
     made = ScriptRunContext(
         session_id="one",
         _enqueue=lambda message: None,
@@ -80,7 +80,9 @@ def test_a_part_of_the_page_before_leads_back_to_no_page(context):
 )
 def test_what_a_part_of_the_page_before_asks_for_is_dropped(context, monkeypatch, part, page, runs):
     asked = []
-    monkeypatch.setattr(server, "_request_rerun", lambda session, state: asked.append(state))
+    monkeypatch.setattr(
+        streamlit_internals, "_request_rerun", lambda session, state: asked.append(state)
+    )
     state = ClientState(fragment_id=part, page_script_hash=page)
     AppSession.request_rerun(SimpleNamespace(_pages_manager=context.pages_manager), state)
     assert asked == ([state] if runs else [])

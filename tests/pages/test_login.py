@@ -20,7 +20,7 @@ from core.errors import LibraryError, UsageError
 from core.library import SAMPLES, Library, sharing, trail
 from core.library import home as library_home
 from core.library.logins import Login
-from pages.ui import login, selftest, server, session, visitor
+from pages.ui import login, selftest, server, session, streamlit_internals, visitor
 from tests.core.library.builders import (
     SOURCE,
     headline,
@@ -229,7 +229,9 @@ def test_uploads_change_for_the_login_of_their_open_session_alone(monkeypatch, o
     user = {visitor.LOGIN: held.get(owner)}
     info = SimpleNamespace(session=SimpleNamespace(_user_info=user)) if owner else None  # left
     manager = SimpleNamespace(get_active_session_info=lambda _: info)
-    monkeypatch.setattr(server, "_running", lambda: SimpleNamespace(_session_mgr=manager))
+    monkeypatch.setattr(
+        streamlit_internals, "running", lambda: SimpleNamespace(_session_mgr=manager)
+    )
     monkeypatch.setattr(server, "login_in", lambda _: held["anna"])
     monkeypatch.setattr(visitor, "login_on", lambda: True)
     scope = {"type": "http", "method": "DELETE", "path": "/_stcore/upload_file/a/b", "headers": []}

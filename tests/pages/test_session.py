@@ -21,7 +21,7 @@ from core.errors import LibraryError
 from core.library import Library
 from core.library.recipes import load_recipe, save_recipe
 from core.readers.sandbox import scratch
-from pages.ui import server, session, visitor
+from pages.ui import server, session, streamlit_internals, visitor
 from pages.ui.caching import once
 from tests.core.library.test_expire import age, kept
 from tests.pages.seen import fine, opened
@@ -149,7 +149,7 @@ def streamlit(monkeypatch):
     storage = Namespace(_cache=Namespace(expire=expire))
     infos = lambda: [Namespace(session=session) for session in streamlit.there]  # noqa: E731
     manager = Namespace(_session_storage=storage, list_sessions=infos)
-    monkeypatch.setattr(server, "_running", lambda: Namespace(_session_mgr=manager))
+    monkeypatch.setattr(streamlit_internals, "running", lambda: Namespace(_session_mgr=manager))
     monkeypatch.setattr(server, "_AFTER", [lambda: streamlit.told.append(list(streamlit.closed))])
     monkeypatch.setattr(server, "_SEEN", {})
     return streamlit
@@ -271,7 +271,7 @@ def test_a_server_is_started_up_once_by_sessions_of_the_same_moment(monkeypatch)
             """Not here."""
 
     monkeypatch.setattr(fresh, "Thread", Begun)
-    monkeypatch.setattr(server, "serves", lambda: True)
+    monkeypatch.setattr(streamlit_internals, "serves", lambda: True)
     monkeypatch.setattr(server, "at_end", lambda _: None)
     monkeypatch.setattr(scratch, "sweep", lambda: time.sleep(0.05))
     together(fresh.start_up)

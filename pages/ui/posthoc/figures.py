@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 import streamlit as st
-from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from core.calibrators import CALIBRATORS
 from core.calibrators.focal_temperature import FocalTemperature
@@ -56,6 +55,7 @@ from pages.ui.markup import esc
 from pages.ui.plot import Dragged, MovedFigure, columns
 from pages.ui.posthoc import studies
 from pages.ui.posthoc.studies import method_step
+from pages.ui.streamlit_internals import ExpanderContainer
 from pages.ui.task import BackgroundTask, in_process
 from pages.ui.visitor import open_library
 

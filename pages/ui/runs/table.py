@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import pandas as pd
 import streamlit as st
-from streamlit.elements.arrow import DataframeState
 
 from core.access import LOCAL_OWNER, Act
 from core.arrays import digest
@@ -19,6 +18,7 @@ from core.screens.kit.theme import THEMES
 from core.screens.runs import PLAIN, TECHNICAL, RunsWords, damaged_words, run_table
 from pages.ui import frame, selected_runs, site, state, visitor, widgets
 from pages.ui.markup import esc
+from pages.ui.streamlit_internals import DataframeState
 from pages.ui.visitor import open_library
 
 TRAIL: Final = {

@@ -35,6 +35,7 @@ from pages.ui.form import NARROW, SESSION, WIDE, Form
 from pages.ui.jobs import machine
 from pages.ui.jobs import watch as job_watch
 from pages.ui.markup import esc
+from pages.ui.streamlit_internals import drop_bytes
 
 BY_NAME: Final = "by_name"  # of timm or torchvision
 OWN: Final = "own"
@@ -583,7 +584,7 @@ def _load() -> None:
     st.session_state[LOADS] = count + 1
     data = file.getvalue()
     refused: UsageError | None = None
-    server.drop_bytes(file)
+    drop_bytes(file)
     if len(data) > MAX_CONFIG_BYTES:
         what = f"{file.name} has {len(data)} bytes"
         refused = UsageError("SETTING", what, f"a config has at most {MAX_CONFIG_BYTES}")
