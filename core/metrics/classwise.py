@@ -56,10 +56,13 @@ def class_bins(predictions: Predictions, *, n_bins: int = N_BINS) -> ClassBins:
 
     Examples
     --------
-    >>> p = np.array([[0.5, 0.25, 0.25]])
+    A row counts in one bin of every class, also of one that it gives nothing.
+
+    >>> p = np.array([[0.75, 0.25, 0.0]])
     >>> of_three = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, np.array([0]))
-    >>> class_bins(of_three).ece.tolist()  # off by 0.5 of the true class, and by what others have
-    [0.5, 0.25, 0.25]
+    >>> by_class = class_bins(of_three, n_bins=2)
+    >>> by_class.bins.count.tolist(), by_class.ece.tolist()
+    ([[0, 1], [1, 0], [1, 0]], [0.25, 0.25, 0.0])
     """
     from core.compiled.rows import add_binned, add_binned_softmax
 

@@ -366,6 +366,8 @@ def disagreement_groups(entropy: Float, weights: Float) -> Int:
 
     >>> disagreement_groups(np.array([0.0, 0.0, 0.5, 0.6]), np.ones(4)).tolist()
     [0, 0, 1, 2]
+    >>> int(disagreement_groups(np.arange(10.0), np.ones(10)).max())  # ten that differ are ten
+    9
     """
     # Entropies that differ in their last digits only are one.
     level, place = np.unique(np.round(entropy, SAME_ENTROPY), return_inverse=True)

@@ -78,8 +78,8 @@ def grouping(values: Sequence[str]) -> Grouping:
 
     Examples
     --------
-    >>> grouping(["B", "A", "n/a", "A"])  # the most frequent first, what is missing last
-    Grouping(groups=('B', 'A', 'missing', 'A'), order=('A', 'B', 'missing'), edges=(), period='')
+    >>> grouping(["A", "n/a", "B", "", "B"]).order  # the most frequent first, what is missing last
+    ('B', 'A', 'missing')
     >>> grouping([str(age) for age in range(1, 14)]).order  # thirteen numbers are more than twelve
     ('up to 4', 'over 4 to 7', 'over 7 to 10', 'over 10')
     """
