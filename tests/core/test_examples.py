@@ -15,11 +15,22 @@ MODULES = [
     for module in walk_packages(room.__path__, f"{room.__name__}.")
     if not module.ispkg
 ]
+# Records and registries, and what takes an audit or a fit of many lines to call
+WITHOUT = {
+    "core.calibrators.focal_temperature",
+    "core.calibrators.per_label",
+    "core.calibrators.stored",
+    "core.losses.base",
+    "core.losses.catalogue",
+    "core.metrics.macro",
+}
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_are_true(name: str) -> None:
-    assert doctest.testmod(import_module(name)).failed == 0
+    tried = doctest.testmod(import_module(name))
+    assert tried.failed == 0
+    assert (tried.attempted > 0) == (name not in WITHOUT)
 
 
 @pytest.mark.parametrize("metric", METRICS)
