@@ -324,8 +324,8 @@ def landscape_card(
         draw=partial(landscape, criterion, line),
         alt=f"{what} of focal temperature scaling on a grid of {len(criterion.gammas)} gammas and "
         f"{len(criterion.temperatures)} temperatures. Lowest at T = {best.temperature:.2f}, gamma "
-        f"= {three(best.gamma)}. The best temperature rises from {line[0]:.2f} at gamma "
-        f"{criterion.gammas[0]:g} to {line[-1]:.2f} at gamma {criterion.gammas[-1]:g}.",
+        f"= {three(best.gamma)}. The best temperature goes from {line[0]:.2f} at gamma "
+        f"{three(GAMMAS[0])} to {line[-1]:.2f} at gamma {three(GAMMAS[-1])}.",
         table=Table(columns, tuple(flat)),
         caption=(
             f"Temperature scaling is the line γ = 0. Komisarenko and Kull 2024 found the ridge "
