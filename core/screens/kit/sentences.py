@@ -361,9 +361,7 @@ def plain_sentence(target: TargetAudit) -> Sentence:
     classes = target.verdict.classes
     if classes and not _by_class(target):  # on the side of the furthest off
         alike = [cell for cell in classes if cell.gap * classes[0].gap > 0.0]
-        listed = ", ".join(f"“{cell.name}” ({_plain_shares(cell)})" for cell in alike[:NAMED])
-        more = f", and {len(alike) - NAMED} more" if len(alike) > NAMED else ""
-        rest += f" Furthest off: answers {listed}{more}."
+        rest += f" Furthest off: answers {plain_class_answers(alike)}."
     if isinstance(target.verdict, ChanceAmong):
         looks = f"Taken alone it looks off; among {target.verdict.labels} that could be chance."
         rest = f"{looks} {rest}"
@@ -389,6 +387,12 @@ def plain_shares(target: TargetAudit) -> tuple[str, str, str]:
 def _by_class(target: TargetAudit) -> bool:
     """Whether what is off is that classes differ, and they are named."""
     return target.verdict.reading == MixedReading.BY_CLASS and bool(target.verdict.classes)
+
+
+def plain_class_answers(cells: Sequence[ClassCell]) -> str:
+    """Return classes with what their answers say and how often they are right; a few by name."""
+    listed = ", ".join(f"“{cell.name}” ({_plain_shares(cell)})" for cell in cells[:NAMED])
+    return f"{listed}, and {len(cells) - NAMED} more" if len(cells) > NAMED else listed
 
 
 def _plain_shares(cell: ClassCell) -> str:

@@ -86,14 +86,29 @@ PLAIN_COLUMNS = (
 )
 LONE = 48  # letters of a name with the key to itself
 PLAIN_TITLES = {False: "As it is", True: "Corrected"}
-PLAIN_CAPTION = "Chance: how far off a perfect model could look on as many images."
+PLAIN_CAPTION = "Chance: how far off a perfect model could look on as many pictures."
 ELSEWHERE = (
-    "The corrections were fitted on other images. If one is named above, it was picked on these."
+    "The corrections were learned from other pictures. If one is named above, it was picked on "
+    "these."
 )
 SAME_ROWS = "Fitted and judged on the same images, so every correction looks better than it is. "
+PLAIN_SAME_ROWS = (
+    "Learned from and tested on the same pictures, so every correction looks better than it is. "
+)
 SAME = (
-    "The corrections were fitted on the same images that are counted here: on new ones they would "
-    "do less well."
+    "The corrections were learned from the same pictures that are counted here: on new ones they "
+    "would do less well."
+)
+# Which rows were fitted on: others than those reported, the rest of one split, or the same
+EYEBROWS = (
+    "Fitted on {fit} images of {of}, reported on {test} of {on}",
+    "Fitted on {fit} images of {of}, reported on the other {test} (seed {seed})",
+    "Fitted and reported on the same {test} images of {of}",
+)
+PLAIN_EYEBROWS = (
+    "Learned from {fit} pictures of {of}, tested on {test} of {on}",
+    "Learned from {fit} pictures of {of}, tested on the other {test}",
+    "Learned from and tested on the same {test} pictures of {of}",
 )
 
 
@@ -136,18 +151,9 @@ def posthoc_view(
             f"Paired differences: {level_words(none.level)}, {count(int(str(resamples)))} "
             f"resamples of {drawn_words(differences)}. Tie: the interval includes zero."
         )
-    n_fit, n_test = count(parts.n_fit), count(parts.n_test)
-    on = f"Fitted on {n_fit} {with_row_noun('images')} of {parts.fit_name}, reported on"
-    eyebrow = f"{on} {n_test} of {parts.test_name}"
-    if parts.cut is not None:
-        eyebrow = f"{on} the other {n_test} (seed {parts.cut[1]})"
-    elif parts.same_rows:
-        both = f"{parts.fit_name} and {parts.test_name}"
-        of = parts.test_name if parts.fit_name == parts.test_name else both
-        eyebrow = f"Fitted and reported on the same {n_test} {with_row_noun('images')} of {of}"
     return PosthocView(
-        eyebrow=eyebrow,
-        sentence=_over_same_rows(sentence(judged, none, refused), parts),
+        eyebrow=_eyebrow(parts, EYEBROWS),
+        sentence=_over_same_rows(sentence(judged, none, refused), parts, SAME_ROWS),
         diagrams=_diagrams(named, by_method, judged),
         table=_table(fits, judged, none, ts),
         caption=" ".join(texts),
@@ -184,8 +190,8 @@ def plain_view(
         plain = replace(card, title=title, explanation="", alt=text, caption=n)
         before_after.append((title, "", plain))
     return PosthocView(
-        eyebrow=full.eyebrow,
-        sentence=_over_same_rows(plain_sentence(judged, none, fits), parts),
+        eyebrow=_eyebrow(parts, PLAIN_EYEBROWS),
+        sentence=_over_same_rows(plain_sentence(judged, none, fits), parts, PLAIN_SAME_ROWS),
         diagrams=tuple(before_after),
         table=replace(full.table, names_head="Correction", shown=PLAIN_COLUMNS, rows=rows),
         caption=with_row_noun(
@@ -195,11 +201,23 @@ def plain_view(
     )
 
 
-def _over_same_rows(sentence: Sentence, parts: PosthocRows) -> Sentence:
+def _eyebrow(parts: PosthocRows, eyebrows: tuple[str, str, str]) -> str:
+    """Return which rows were fitted on and which are reported, in the words of an edition."""
+    elsewhere, rest, same = map(with_row_noun, eyebrows)
+    names = {"of": parts.fit_name, "on": parts.test_name}
+    eyebrow, seed = elsewhere, 0
+    if parts.cut is not None:
+        eyebrow, seed = rest, parts.cut[1]
+    elif parts.same_rows:
+        eyebrow, names["of"] = same, " and ".join(dict.fromkeys(names.values()))
+    return eyebrow.format(fit=count(parts.n_fit), test=count(parts.n_test), seed=seed, **names)
+
+
+def _over_same_rows(sentence: Sentence, parts: PosthocRows, flattered: str) -> Sentence:
     """Put into the headline that every correction is flattered, where it is."""
     if not parts.same_rows:
         return sentence
-    return replace(sentence, parts=(Phrase(with_row_noun(SAME_ROWS), "over"), *sentence.parts))
+    return replace(sentence, parts=(Phrase(with_row_noun(flattered), "over"), *sentence.parts))
 
 
 def _table(

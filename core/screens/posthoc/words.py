@@ -8,7 +8,7 @@ from core.calibrators import CALIBRATORS
 from core.metrics.comparison import Comparison, compare
 from core.metrics.paired import Difference
 from core.metrics.records import Gap
-from core.metrics.verdict import NAMED, classes_words
+from core.metrics.verdict import NAMED
 from core.predictions import Task
 from core.screens.kit.differences import better, size_words, worse
 from core.screens.kit.differences import name as metric_name
@@ -16,6 +16,7 @@ from core.screens.kit.marks import shares
 from core.screens.kit.methods import IN_SENTENCE
 from core.screens.kit.numbers import count, in_hundred, points, points_alike, points_span, span
 from core.screens.kit.records import Phrase, Sentence
+from core.screens.kit.sentences import plain_class_answers
 from core.screens.kit.words import LABELS, with_row_noun
 from core.studies.posthoc import NONE, RISKS, VECTOR, Fit, MethodReport
 
@@ -65,7 +66,8 @@ def sentence(
     best = min(_preferred(helping, judged, comparison) or helping, key=errors.__getitem__)
     size, interval = size_words(differences[best])
     of = f" of “{comparison.event}”" if comparison.event else ""
-    takes = f"{IN_SENTENCE[best]} takes the calibration error{of} from {_before(errors, best)}"
+    was, now = points_alike([errors[NONE], errors[best]])
+    takes = f"{IN_SENTENCE[best]} takes the calibration error{of} from {was} to {now}"
     parts = (
         Phrase(_capital(takes)),
         Phrase(f", a drop of {size}{interval}"),
@@ -153,11 +155,6 @@ def explained(judged: MethodReport, words: str) -> str:
     return "" if floor is None else words.format(points(floor.q95))
 
 
-def _before(errors: Mapping[str, float], best: str) -> str:
-    before, after = errors[NONE], errors[best]
-    return f"{points(before, after)} to {points(after, before)}"
-
-
 def _none_helps(
     errors: Mapping[str, float],
     differences: Mapping[str, Difference],
@@ -170,10 +167,13 @@ def _none_helps(
     best = _best_fit(judged, comparison)
     if best:
         drop, interval = size_words(comparison.differences[list(judged).index(best)]["nll"])
+        was, now = points_alike([errors[NONE], errors[best]])
+        goes = f"stays at {now} points{_over_labels(judged)}."
+        if was != now:
+            goes = f"goes from {was} to {now} points{_over_labels(judged)}, which could be chance."
         first = (
             f"By NLL, {IN_SENTENCE[best]} helps beyond chance: a drop of {drop}{interval}"
-            f"{_answers_cost(best, judged, comparison, kept='')} The calibration error goes from "
-            f"{_before(errors, best)} points{_over_labels(judged)}, which could be chance."
+            f"{_answers_cost(best, judged, comparison, kept='')} The calibration error {goes}"
         )
     elif len(differences) == 1:
         only = next(iter(differences))
@@ -286,7 +286,10 @@ def plain_sentence(
     if none_fitted(fits):
         return Sentence((Phrase(f"{now}."),), none_fitted(fits))
     if not best:
-        return Sentence((Phrase(f"{now}."),), _plain_others(judged, comparison))
+        others = "No correction is chosen."
+        if len(judged) > 1:
+            others = _plain_others(judged, comparison)
+        return Sentence((Phrase(f"{now}."),), others)
     difference = comparison.differences[list(judged).index(best)]["ece"]
     # Classes that it leaves off, where the mean does not tell of them. What they were before shows
     # where it moves errors between classes.
@@ -295,14 +298,11 @@ def plain_sentence(
     )
     unlike = ""
     if classes:
-        listed = ", ".join(
-            f"“{cell.name}” {points(cell.gap, signed=True)}" for cell in before[:NAMED]
-        )
-        was = f"; before: {listed}" if listed else ""
+        was = f" Before: {plain_class_answers(before)}." if before else ""
         # of a risk it would move all answers alike, as what was tried does
         tried = VECTOR in judged or _of_risk(judged)
         mends = "" if tried else f" {_capital(IN_SENTENCE[VECTOR])} may mend that."
-        unlike = f"By class, furthest off: {classes_words(classes)}{was}.{mends}"
+        unlike = f"Furthest off: answers {plain_class_answers(classes)}.{was}{mends}"
     costs = _cost(best, judged, comparison, plain=True), unlike
     return Sentence(
         (
