@@ -58,9 +58,9 @@ check-static: .venv/.test
 size:
 	@$(PY) -m tests.size
 
-# What most screens say, written anew after a change of words; the diff is to be read.
+# What screens say, written anew after a change of words; the diff is to be read.
 snapshots: .venv/.test
-	$(PY) -m pytest -q tests/core/screens/test_snapshots.py --snapshot-update
+	$(PY) -m pytest -q tests/core/screens/test_snapshots*.py --snapshot-update
 
 # For the minute between two edits: the static checks, and beside them the tests of the numbers and
 # of what is drawn and said of them, less the slow ones. All other folders are left to `make test`:
