@@ -18,6 +18,7 @@ from core.models.catalogue import OURS, TEXT_MODELS, ModelEntry
 from core.screens.compare.view import add_letters
 from core.screens.kit.curves import area, hovers, legend, sheet
 from core.screens.kit.differences import HEADS, HIGHER, IN_POINTS, NamedRun, value_kind
+from core.screens.kit.differences import name as metric_name
 from core.screens.kit.marks import DASHES, RunMark
 from core.screens.kit.numbers import FORMS, MISSING, finite, three
 from core.screens.kit.records import (
@@ -236,7 +237,7 @@ def scatter_card(
     rows = tuple((name, x / _scale(across), y / _scale(up)) for name, _, x, y in dots)
     listed = "; ".join(f"{name} {three(x)}, {three(y)}" for name, _, x, y in dots[:12])
     better = " and ".join(
-        f"{LABELS[metric]} is better {'higher' if metric in HIGHER else 'lower'}"
+        f"{'higher' if metric in HIGHER else 'lower'} {metric_name(metric)}"
         for metric in (across, up)
     )
     columns = (Column(metric, LABELS[metric], value_kind(metric)) for metric in (across, up))
@@ -247,7 +248,7 @@ def scatter_card(
         draw=partial(scatter, tuple(dots), HEADS[across], HEADS[up]),
         alt=f"{LABELS[across]} and {LABELS[up]} of {len(dots)} runs: {listed}.",
         table=Table((Column("run", "run"), *columns), rows),
-        caption=f"{better}. No difference here is tested.",
+        caption=f"{better[:1].upper()}{better[1:]} are better. No difference here is tested.",
     )
 
 

@@ -138,7 +138,7 @@ def plain_view(
         *_difference_column(comparison, "ece", "Difference, points"),
         Column("accuracy", "Right, in 100", value_kind("accuracy")),
         *(people if any(run.distance for run in runs) else ()),
-        Column("n", with_row_noun("Images"), "count"),
+        Column("n", with_row_noun("Pictures"), "count"),
     )
     plain_table = replace(full.table, names_head="Model", shown=shown)
     listed = replace(plain_table, rows=full.listed.rows)
@@ -154,6 +154,7 @@ def plain_view(
     floors = [run.audit.main.noise_floor.get("ece") for run in runs]
     return replace(
         full,
+        eyebrow=_eyebrow(names, runs, comparison, "models", "pictures"),
         sentence=plain_sentence(
             pictured.short_names, errors, comparison, [floor.q95 for floor in floors if floor]
         ),
@@ -210,14 +211,8 @@ def compare_view(
     )
     rows = zip(pictured.order, table.rows, strict=True)
     listed = replace(table, rows=tuple(row for i, row in rows if _matches(names[i], search)))
-    splits = sorted({named.split for named in names})
-    parts = ["Compare", f"{len(names)} runs", f"{' and '.join(splits)} split"]
-    if not comparison.reason:
-        groups = runs[0].audit.main.groups
-        belonging = "" if groups is None else f" of {groups_words(groups.column, groups.n)}"
-        parts.append(f"the same {count(runs[0].rows.n)} {with_row_noun('images')}{belonging}")
     return CompareView(
-        eyebrow=" · ".join(parts),
+        eyebrow=_eyebrow(names, runs, comparison, "runs", "images"),
         sentence=sentence(pictured.short_names, comparison, metric),
         forest=_forest(pictured, comparison, metric, forest_words),
         curves=None if comparison.reason else _curves(pictured, runs, caption),
@@ -227,6 +222,23 @@ def compare_view(
         caption=_with_legend(caption, listed, BOLD),
         marks=tuple((names[i].id, mark) for i, mark in pictured.marks.items()),
     )
+
+
+def _eyebrow(
+    names: Sequence[NamedRun],
+    runs: Sequence[Compared],
+    comparison: Comparison,
+    compared: str,
+    rows: str,
+) -> str:
+    """Return what is compared, and on which rows, each called as by an edition."""
+    splits = sorted({named.split for named in names})
+    parts = ["Compare", f"{len(names)} {compared}", f"{' and '.join(splits)} split"]
+    if not comparison.reason:
+        groups = runs[0].audit.main.groups
+        belonging = "" if groups is None else f" of {groups_words(groups.column, groups.n)}"
+        parts.append(f"the same {count(runs[0].rows.n)} {with_row_noun(rows)}{belonging}")
+    return " · ".join(parts)
 
 
 def _matches(named: NamedRun, search: str) -> bool:
@@ -322,7 +334,9 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
             f"{drawn_words(differences)} (seed {seed})."
         )
     level = level_words(_level(comparison, metric))
-    pairs = len(runs) * (len(runs) - 1) // 2
+    scores = [run.score(metric) for run in runs]
+    known = sum(score is not None and score.value is not None for score in scores)
+    pairs = known * (known - 1) // 2
     delong = metric == "auroc"
     rule = "Bonferroni" if delong else "max-T"
     joint = f" so that all {number(pairs)} pairs hold jointly at {own} ({rule})"
@@ -339,7 +353,7 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
         called = name(metric, comparison.event)
         n = count(runs[0].rows.n)
         upto = chance_of([floor.q95 for floor in floors if floor is not None])
-        parts.append(f"Chance alone shows {called} of up to {upto} at n = {n}.")
+        parts.append(f"At n = {n} chance alone shows {called} of up to {upto}.")
     if comparison.event:
         parts.append(f"Calibration errors are of “{comparison.event}”, accuracy of the answers.")
     at = benefit_threshold(runs)

@@ -129,7 +129,7 @@ def sentence(names: Sequence[str], comparison: Comparison, metric: str) -> Sente
         why = f"{why[:1].upper()}{why[1:].removesuffix('.')}."
         return Sentence((Phrase(f"These runs cannot be compared by {name(metric)}."),), why)
     called = name(metric, comparison.event)
-    same = _same_words(names, comparison, "on every row")
+    same = _same_words(names, comparison, "probabilities on every row")
     n, left_out = len(names) - 1 - len(leader.others), ""
     if n:  # without a value
         runs = "One run has" if n == 1 else f"{number(n).capitalize()} runs have"
@@ -141,10 +141,10 @@ def sentence(names: Sequence[str], comparison: Comparison, metric: str) -> Sente
     return Sentence(first, " ".join(filter(None, (same, left_out))))
 
 
-def _same_words(names: Sequence[str], comparison: Comparison, everywhere: str) -> str:
-    """Return which runs give the same probabilities; nothing where all differ."""
+def _same_words(names: Sequence[str], comparison: Comparison, what: str) -> str:
+    """Return which runs give the same probabilities, called `what`; nothing where all differ."""
     listed = [_listed([names[i] for i in members]) for members in comparison.same]
-    return " ".join(f"{runs} give the same probabilities {everywhere}." for runs in listed)
+    return " ".join(f"{runs} give the same {what}." for runs in listed)
 
 
 def _two(names: Sequence[str], leader: Leader, metric: str, called: str) -> tuple[Phrase, ...]:
@@ -237,20 +237,20 @@ def plain_sentence(
     first = f"{what} off by {points(known[best])} points on average; {listed}.{perfect}"
     # Whether that is beyond chance, by the difference of the errors.
     leader = comparison.leaders.get("ece")
-    same = _same_words(names, comparison, f"for every {with_row_noun('image')}")
+    same = _same_words(names, comparison, f"chances for every {with_row_noun('picture')}")
     parts = [same]
     if leader is None or all(other.low is None for other in leader.others.values()):
-        parts.append(with_row_noun("One image is too few to tell them apart."))
+        parts.append(with_row_noun("One picture is too few to tell them apart."))
     elif leader.tied and len(leader.tied) == len(leader.others):
         parts.append("They are tied: the difference could be chance.")
     elif leader.tied:
         tied = _listed([names[i] for i in (leader.run, *leader.tied)])
         parts.append(f"{tied} are tied: the difference could be chance.")
     else:
-        first_name = names[leader.run]
-        parts.append(
-            f"The stated certainty of “{first_name}” is closer to the truth, beyond chance."
-        )
+        closest, what = names[leader.run], "The stated certainty of “{}” is"
+        if comparison.event:
+            what = f"The chances that “{{}}” gives “{comparison.event}” are"
+        parts.append(f"{what.format(closest)} closer to the truth, beyond chance.")
     # Which other run leads beyond chance, and in what
     if leader is not None and not leader.tied:
         ahead = dict.fromkeys(
