@@ -20,8 +20,6 @@ from core.jobs.devices import Device
 from core.jobs.records import Job, JobState
 from core.library.index import RunRow
 from core.losses.bins import AdaFocalRule, CalFocalRule
-from core.metrics.comparison import Comparison, Leader
-from core.metrics.paired import Difference
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import ClassCell, Evidence, Gap, MixedEnd, Score, Statistic, VerdictCode
 from core.ood.separation import Separation
@@ -32,7 +30,6 @@ from core.screens import evaluate as evaluation
 from core.screens import runs
 from core.screens.gamma import view as gamma
 from core.screens.gamma import words as gamma_words
-from core.screens.kit.differences import sentence as compared_sentence
 from core.screens.kit.marks import RunMark
 from core.screens.kit.sentences import other_sentence, plain_sentence, verdict_sentence
 from core.screens.ood import tables as ood_tables
@@ -636,41 +633,4 @@ def test_published(snapshot, edition):
         tables = (("komisarenko2024", "1"), ("adafocal2022", "3"), ("adafocal2022", "5"))
         tables += (("adafocal2022", "2"),)  # as trained alone
         said["fitted"] = [fitted_as(published(paper=p, table=t)) or "–" for p, t in tables]
-    assert written(**said) == snapshot
-
-
-# Compare
-
-
-def apart(metric, value, low, high):
-    return Difference(metric=metric, value=value, low=low, high=high, level=0.975, n=1000)
-
-
-TIE, WORSE = apart("ece", 0.01, -0.01, 0.03), apart("ece", 0.03, 0.02, 0.053)
-LEADERS = {  # the metric, who leads, and the others minus it, the closest first
-    "two": ("ece", 1, {0: apart("ece", 0.041, 0.036, 0.046)}, 2),
-    "two, by accuracy": ("accuracy", 1, {0: apart("accuracy", -0.02, -0.03, -0.01)}, 2),
-    "two, by NLL": ("nll", 1, {0: apart("nll", 0.333, 0.307, 0.363)}, 2),
-    # a bound that would round to zero is printed with two decimals
-    "two tied": ("ece", 0, {1: apart("ece", 0.003, -0.0002, 0.0136)}, 2),
-    "three, two tied": ("ece", 0, {1: TIE, 2: WORSE}, 3),
-    "three tied": ("ece", 2, {1: TIE, 0: TIE}, 3),
-    "three apart": ("ece", 2, {1: WORSE, 0: apart("ece", 0.05, 0.04, 0.06)}, 3),
-    "seven, one without": ("ece", 0, dict.fromkeys(range(1, 6), WORSE), 7),
-}
-
-
-def test_compare(snapshot):
-    names = ("plain", "sharp", "soft", "r3", "r4", "r5", "r6")
-    said = {}
-    for state, (metric, leader, others, n) in LEADERS.items():
-        found = Comparison("", 0, 0.975, ({},) * 3, {metric: Leader(leader, others)})
-        said[state] = compared_sentence(names[:n], found, metric)
-    missing = Difference("nll", None, None, None, 0.95, 10, {}, "NLL_INFINITE: 2 rows")
-    infinite = Comparison("", 0, 0.95, ({}, {"nll": missing}, {}))
-    said["no number"] = compared_sentence(names[:3], infinite, "nll")
-    said["no scores"] = compared_sentence(names[:3], Comparison("", 0, 0.975, ({},) * 3, {}), "nll")
-    said["other rows"] = compared_sentence(
-        names[:3], Comparison("because", 0, 0.975, ({},) * 3, {}), "ece"
-    )
     assert written(**said) == snapshot

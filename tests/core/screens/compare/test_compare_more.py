@@ -198,9 +198,6 @@ def test_the_surest_contradictions_come_first():
     assert (rows[1].label, rows[1].predicted) == (1, (0, 1))
     found = disagreement_view(marks(["a", "b"]), runs, labels)
     assert found.rows == (1, 3, 2)
-    assert found.captions[0] == "Row 1, label cat: A\u00a0dog, B\u00a0cat"
-    assert found.title == "3 of 4 images get different answers"
-    assert found.table.rows[0] == (1, "cat", "dog, 60.0\u202f%", "cat, 70.0\u202f%")
 
 
 def test_a_run_may_know_more_classes_than_another():
