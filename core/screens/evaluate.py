@@ -31,6 +31,7 @@ from core.published import PAPERS, compared, networks_of, published
 from core.readers.weights.named_tensors import MODEL, WeightGroup, WeightsFile
 from core.screens.kit.numbers import (
     MISSING,
+    Kind,
     about,
     count,
     duration,
@@ -258,7 +259,6 @@ COLUMNS: Final = (
     Column("auroc", "AUROC", "number"),
     *columns_of("share", ece="ECE", confidence="mean confidence"),
 )
-LABEL_HEADS: Final = ("Split or set", "Images", "AUROC, mean of labels", "ECE", "Mean confidence")
 SMALLER: Final = (  # refusals after which a smaller batch may do
     *(RefusalCode.MEMORY, RefusalCode.HOST_MEMORY, RefusalCode.DEVICE_MEMORY),
     *(RefusalCode.LIMIT_MEMORY, RefusalCode.SIGNAL, RefusalCode.HANG),
@@ -282,6 +282,12 @@ class EvaluationWords:
     right: str  # before a share of right answers
     sure: Callable[[float], str]
     heads: tuple[str, ...]
+    # label_heads, ranks, guessing: of many labels; `guessing` in brackets, and as a sentence
+    label_heads: tuple[str, ...]
+    ranks: Callable[[float], str]  # how often two rows are ranked correctly
+    guessing: tuple[str, str]
+    auroc: Kind  # how that is written in a table
+    wrong: str  # what may be where a model does no better than guessing
     details: bool  # numbers of papers, and names of sets as files have them
     unit: str  # what rows are called
     parts: Mapping[str, tuple[str, str]]  # names of the parts of the data, and of their rows
@@ -294,6 +300,12 @@ TECHNICAL: Final = EvaluationWords(
     right="right on",
     sure=percent,
     heads=("Split or set", "Images", "Right", "ECE", "Mean confidence"),
+    label_heads=("Split or set", "Images", "AUROC, mean of labels", "ECE", "Mean confidence"),
+    ranks=lambda auroc: f"has a mean AUROC of {auroc:.3f} on the",
+    auroc="decimals",
+    guessing=(f"{HALF:g}", f"Guessing has {HALF:g}."),
+    wrong="The mean and standard deviation, the image size, the class order or the network may be "
+    "wrong.",
     details=True,
     unit="images",
     parts=PART_WORDS,
@@ -305,6 +317,20 @@ PLAIN: Final = EvaluationWords(
     right="right",
     sure=lambda share: f"{in_hundred(share)} in 100",
     heads=("Pictures of", "Pictures", "Right", "Off by, on average", "Says, on average"),
+    label_heads=(
+        "Pictures of",
+        "Pictures",
+        "Ranked correctly, of 100 pairs",
+        "Off by, on average",
+        "Says, on average",
+    ),
+    ranks=lambda auroc: (
+        f"ranks {in_hundred(auroc)} of 100 pairs correctly, one with a finding and "
+        "one without, on the"
+    ),
+    auroc="hundred_alone",
+    guessing=("50 of 100 pairs", "Guessing would rank 50 of 100 pairs correctly."),
+    wrong="The settings of the pictures, the order of the classes or the network may be wrong.",
     details=False,
     unit="pictures",
     parts=PLAIN_PARTS,
@@ -400,20 +426,19 @@ def judged(
     if judged_split is None:
         return None
     chance = HALF if judged_split.score.metric == "auroc" else 1 / config.n_outputs
-    chance_text = f"{chance:g}" if judged_split.score.metric == "auroc" else words.share(chance)
+    chance_text, guessing = words.guessing
+    if judged_split.score.metric != "auroc":
+        chance_text = words.share(chance)
+        guessing = f"Guessing would be {words.right} {chance_text}."
     value, low, high = judged_split.score.value, judged_split.score.low, judged_split.score.high
     assert value is not None
     guessed = (value if low is None else low) <= chance
     if guessed and (value if high is None else high) > chance + FAR:
         against = f"On so few {words.unit} that could be guessing ({chance_text})."
     elif guessed:
-        against = (
-            f"That is no better than guessing ({chance_text}). The mean and standard deviation, "
-            "the image size, the class order or the network may be wrong."
-        )
+        against = f"That is no better than guessing ({chance_text}). {words.wrong}"
     else:
-        verb = "has" if judged_split.score.metric == "auroc" else f"would be {words.right}"
-        against = f"Guessing {verb} {chance_text}."
+        against = guessing
     # The shifted set with the fewest right answers, and what the model says there
     shifted = [
         (result.score.value, result.confidence, result.label(words))
@@ -462,10 +487,10 @@ def _papers(
 def table(results: Sequence[SplitResult], words: EvaluationWords) -> ScoreTable:
     """Return the table of splits and sets; on the page those of the data are shaded."""
     multilabel = any(result.score.metric == "auroc" for result in results)
-    split, images, score, ece, confidence = LABEL_HEADS if multilabel else words.heads
+    split, images, score, ece, confidence = words.label_heads if multilabel else words.heads
     shown = (
         Column("n", images, "count"),
-        Column("auroc", score, "decimals") if multilabel else Column("accuracy", score, "share"),
+        Column("auroc", score, words.auroc) if multilabel else Column("accuracy", score, "share"),
         Column("ece", ece, "share"),
         Column("confidence", confidence, "share"),
     )
@@ -522,15 +547,13 @@ def sentence(
     name = f"“{job.name}”"
     if judged is not None:
         line = judged.line
+        rows = words.parts[line.split][1] if line.split in words.parts else words.unit
         if line.score.metric == "auroc":
-            value = f"{line.score.value:.3f}" if line.score.value is not None else MISSING
-            return Sentence(
-                (Phrase(f"{name} has a mean AUROC of {value} on {line.label(words)}."),),
-                judged.text,
-            )
+            assert line.score.value is not None
+            ranked = f"{name} {words.ranks(line.score.value)} {count(line.n)} {rows}."
+            return Sentence((Phrase(ranked),), judged.text)
         ends = span(line.score.low, line.score.high)
         write, among = words.result
-        rows = words.parts[line.split][1] if line.split in words.parts else words.unit
         parts = (
             Phrase(f"{name} is right {write(line.score.value)}"),
             Phrase(f" ({ends})", unbroken=True),

@@ -26,7 +26,7 @@ from core.models.catalogue import ONNX, OURS
 from core.readers.formats.archive import PictureFiles
 from core.readers.sandbox import scratch
 from core.screens import evaluate
-from core.screens.evaluate import PART_WORDS, TITLES
+from core.screens.evaluate import PART_WORDS, PLAIN_PARTS, TITLES
 from core.screens.kit.numbers import count
 from core.training.submission import IMPORT
 from pages.ui import frame, inference, session, site, state, weights_source, widgets
@@ -134,9 +134,17 @@ def _remove(setting: str) -> None:
 PLAIN_KINDS: Final = {
     "svhn": "House numbers (SVHN)",
     "cifar10c": "Damaged photographs (CIFAR-10-C)",
-    "corrupted": "The test images, damaged",
+    "corrupted": "The test pictures, damaged",
     "folder": "A folder of pictures",
 }
+SPLITS: Final = (
+    "A temperature is fitted on the validation part; headline numbers come from the test part."
+)
+PLAIN_SPLITS: Final = (
+    "Corrections are learned from the part for checking; what is shown first is of the test part."
+)
+SETS: Final = "Predictions on shifted images, or on images of none of the classes."
+PLAIN_SETS: Final = "Its answers on damaged pictures, or on pictures of none of the classes."
 MOMENT_WORDS: Final = {
     form.OF_DATA: "of the data",
     "imagenet": "of ImageNet",
@@ -154,7 +162,9 @@ MORE_THAN: Final = 12  # sets from which their number is said
 
 def images() -> None:
     """Draw which data, parts and sets are looked at."""
-    widgets.title("Images", "the test data, and further sets")
+    plain = state.plain()
+    unit = "pictures" if plain else "images"
+    widgets.title(unit.capitalize(), "the test data, and further sets")
     left, right = st.columns(2, gap="small")
     data = str(form.value("data"))
     with left:
@@ -166,14 +176,13 @@ def images() -> None:
             list(SPLIT_NAMES),
             key=key("splits"),
             persist_state=SESSION,
-            format_func=lambda part: PART_WORDS[part][0],
-            help="A temperature is fitted on the validation part; headline numbers come from the "
-            "test part.",
+            format_func=lambda part: (PLAIN_PARTS if plain else PART_WORDS)[part][0],
+            help=PLAIN_SPLITS if plain else SPLITS,
         )
     if DATASETS[data].needs_root:
         folder("data_root", dropped=data == "folder")
     # Draw the sets beside the data, and what each of them needs
-    words = PLAIN_KINDS if state.plain() else KINDS
+    words = PLAIN_KINDS if plain else KINDS
     offered = [kind for kind in KINDS if kind != "cifar10c" or data == "cifar10"]
     offered = [kind for kind in offered if kind != data]
     kinds = [kind for kind in form.value("kinds") or [] if kind in offered]
@@ -185,8 +194,8 @@ def images() -> None:
         key=key("kinds"),
         persist_state=SESSION,
         format_func=words.__getitem__,
-        placeholder="None. Add damaged or unfamiliar images",
-        help="Predictions on shifted images, or on images of none of the classes.",
+        placeholder=f"None. Add damaged or unfamiliar {unit}",
+        help=PLAIN_SETS if plain else SETS,
     )
     if {"corrupted", "cifar10c"} & set(kinds):
         own = "corrupted" in kinds
@@ -375,10 +384,10 @@ WHAT: Final = (
     "runs."
 )
 PLAIN_TITLE: Final = (
-    '<h1 class="c-sentence">Show a model images and see how far its answers can be trusted.</h1>'
+    '<h1 class="c-sentence">Show a model pictures and see how far its answers can be trusted.</h1>'
 )
 PLAIN: Final = (
-    "Choose a trained model and images, damaged or unfamiliar ones too. Its answers are added to "
+    "Choose a trained model and pictures, damaged or unfamiliar ones too. Its answers are added to "
     "your runs."
 )
 MATCHING = "matching"
@@ -441,7 +450,7 @@ def training(trained: Sequence[Job]) -> None:
                 width="stretch",
             )
             st.button(
-                "Choose images",
+                "Choose pictures" if state.plain() else "Choose images",
                 type="primary",
                 icon=":material/play_arrow:",
                 key="evaluate.take",

@@ -171,7 +171,7 @@ def buttons(jobs: LocalJobs, opened: OpenedWeights) -> None:
     if config is not None:
         split = next(part for part in evaluation.ORDER if part in config.splits)
         question = {"config": config.to_json(), "weights": str(path), "split": split, "n": MOST}
-        text, program = f"Running on {MOST} images.", config.model == ONNX
+        text, program = f"Running on {MOST} {_edition().unit}.", config.model == ONNX
         task = inference.query("evaluate.trying", "trying", question, text, program=program)
         answer = task.draw()
         if answer is not None:  # of the settings as they stand
@@ -186,14 +186,14 @@ def buttons(jobs: LocalJobs, opened: OpenedWeights) -> None:
                 st.markdown(f":material/check_circle: {verdict.text} {verdict.few}")
             if other is not None:
                 st.button(
-                    f"Use images of {other[0]} x {other[1]}",
+                    f"Use {_edition().unit} of {other[0]} x {other[1]}",
                     key="evaluate.other_size",
                     on_click=form.change_size,
                     args=(other,),
                 )
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate.actions"):
         st.button(
-            "Run on the images" if state.plain() else "Evaluate",
+            "Run on the pictures" if state.plain() else "Evaluate",
             type="primary",
             icon=":material/play_arrow:",
             disabled=config is None,
@@ -203,7 +203,7 @@ def buttons(jobs: LocalJobs, opened: OpenedWeights) -> None:
         )
         if task is not None:
             st.button(
-                f"Try on {MOST} images",
+                f"Try on {MOST} {_edition().unit}",
                 key="evaluate.try",
                 on_click=task.begin,
                 disabled=task.running,

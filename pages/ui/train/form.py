@@ -497,7 +497,7 @@ PLAIN_TITLE: Final = (
     "is.</h1>"
 )
 PLAIN: Final = (
-    "What comes out is a run: its answers on images it never learned from, and how sure it said "
+    "What comes out is a run: its answers on examples it never learned from, and how sure it said "
     "it was of each. One click shows it on handwritten digits, in about a minute."
 )
 

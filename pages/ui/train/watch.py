@@ -60,7 +60,7 @@ def actions(watched: WatchedJob) -> None:
             if not config.of_texts:
                 st.page_link(
                     site.EVALUATE.script,
-                    label="Try other images" if state.plain() else "Evaluate on other images",
+                    label="Try other pictures" if state.plain() else "Evaluate on other images",
                     icon=site.EVALUATE.icon,
                     query_params={"weights": job.id},
                 )

@@ -513,6 +513,32 @@ def test_evaluate(snapshot, edition):
         "sets": evaluation.table((test, fog, snow), words),
         "fit": [fits(fit), fits(misfit)],
     }
+    of_labels = evaluation.SplitResult(
+        split="test", role="test", n=900, ece=test.ece, confidence=None,
+        score=replace(accuracy, metric="auroc", value=0.913, low=0.893, high=0.931),
+    )  # fmt: skip
+    films = replace(CONFIG, data="chestxray14", data_root="/x", n_outputs=3)
+    guesses = {
+        "labels": (films, of_labels),
+        "labels, guessed": (
+            films,
+            replace(of_labels, score=replace(of_labels.score, value=0.53, low=0.49, high=0.58)),
+        ),
+        "guessed": (
+            CONFIG,
+            replace(test, split="val", score=replace(accuracy, value=0.105, low=0.09, high=0.12)),
+        ),
+        "too few": (
+            CONFIG,
+            replace(test, n=9, score=replace(accuracy, value=0.222, low=0.063, high=0.547)),
+        ),
+    }
+    for state, (config, result) in guesses.items():
+        found = evaluation.judged(config, (result,), words)
+        said[state] = [
+            evaluation.sentence(job, "", found, words, paused=False),
+            evaluation.table((result,), words),
+        ]
     if edition == "technical":
         tensors = tuple(
             TensorInfo(f"t{i}", shape, "F32") for i, shape in enumerate(((64, 3, 3, 3), (10,)))
