@@ -44,7 +44,7 @@ def test_a_run_without_votes_offers_a_sample_that_says_its_votes_are_simulated(h
     gap = 100.0 * (p.max(axis=1) - shares[np.arange(len(p)), p.argmax(axis=1)]).mean()
     own = human_audit(rows).direction
     span = f"{100.0 * own.low:.1f} to {100.0 * own.high:.1f}"
-    assert f"More sure than people by {gap:.1f} ({span}) points" in page
+    assert f"More sure than people by {gap:.1f} points ({span})" in page
     assert "The votes are simulated by small programs; no people were asked." in page
     assert "votes of 50 simulated voters" in page
     assert not [button for button in test.button if button.key == "human.sample"]

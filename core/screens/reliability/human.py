@@ -59,7 +59,7 @@ class HumanWords:
     )
     rank: str = "Ranked alike"
     rank_help: str = (
-        "Share of images whose classes model and people rank alike; people's ties may come "
+        "Share of images whose classes model and people rank alike; people’s ties may come "
         "in either order."
     )
     error: str = "ECE against votes"
@@ -83,8 +83,11 @@ class HumanWords:
     fitted: str = "Fitted on {} (T = {}),"
     labels: str = "majority labels"
     votes: str = "votes"
+    refused: str = "No temperature was fitted: {}."
+    judged: str = "Judged on {} images, fitted on {} {}."
     far: str = "Images where model and people differ most"
     known: str = "a model that knew the true shares"
+    entropy_column: str = "entropy of votes"
 
 
 TECHNICAL = HumanWords()
@@ -112,9 +115,12 @@ PLAIN = HumanWords(
     fits="Could it be made less sure?",
     fitted="With a correction learned from {},",
     labels="what most people chose",
-    votes="how many people chose it",
+    votes="how many people chose each answer",
+    refused="No correction could be learned: {}.",
+    judged="Tested on {} pictures, learned from {} {}.",
     far="Pictures where model and people differ most",
     known="a model that knew what people think",
+    entropy_column="how far people disagree",
 )
 
 
@@ -140,8 +146,8 @@ def opposite_words(answers: Gap, people: Gap) -> str:
     if {tone_of(answers), tone_of(people)} != {"over", "under"}:
         return ""
     more = "more" if people.gap > 0.0 else "less"
-    size = with_span(abs(people.gap), *sorted((abs(people.low), abs(people.high))))
-    return f"Against people’s votes it is the opposite: {more} sure than people by {size} points."
+    size = _size(abs(people.gap), *sorted((abs(people.low), abs(people.high))))
+    return f"Against people’s votes it is the opposite: {more} sure than people by {size}."
 
 
 def human_sentence(audit: HumanAudit, *, plain: bool) -> Sentence:
@@ -151,12 +157,12 @@ def human_sentence(audit: HumanAudit, *, plain: bool) -> Sentence:
     first, _, rest = agreement_words(audit.fullest).partition(" would agree")
     start, _, agreed = first.partition("asked, ")
     parts = (Phrase(f"{start}asked, "), Phrase(agreed, tone), Phrase(f" would agree{rest}"))
-    size = with_span(abs(gap.gap), *sorted((abs(gap.low), abs(gap.high))))
+    size = _size(abs(gap.gap), *sorted((abs(gap.low), abs(gap.high))))
     surer = {
-        "over": f"More sure than people by {size} points",
-        "under": f"Less sure than people by {size} points",
+        "over": f"More sure than people by {size}",
+        "under": f"Less sure than people by {size}",
         "few": "About as sure as people; the difference could be chance: "
-        f"{with_span(gap.gap, gap.low, gap.high)} points",
+        f"{_size(gap.gap, gap.low, gap.high)}",
     }[tone]
     things = with_row_noun((PLAIN if plain else TECHNICAL).rows)
     second = f"{surer}, on {count(audit.n)} {things[:-1] if audit.n == 1 else things}"
@@ -255,14 +261,12 @@ HEADS = {
     "soft_nll": ("Soft NLL", "number"),
 }
 GROUP_COLUMNS = (
-    Column("entropy", "entropy of votes", "number"),
     Column("count", "n", "count"),
     Column("confidence", "says", "share"),
     Column("agreement", "agree", "share"),
     Column("gap", "gap, points", "points"),
     Column("low", "low", "points"),
     Column("high", "high", "points"),
-    Column("known", "a model that knew the true shares, points", "points"),
 )
 FAR_COLUMNS = (
     *columns_of(id="id", answer="model"),
@@ -420,13 +424,15 @@ def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:
         f"people agree most, {ends[1]} where they disagree most.{expected} Intervals that exclude "
         f"{left_out}: {beyond} of {len(rows)}."
     )
+    entropy = Column("entropy", words.entropy_column, "number")
+    expects = Column("known", f"{words.known}, points", "points")
     return FigureCard(
         key="human_gap",
         title=words.figure,
         explanation=with_row_noun(words.figure_note),
         draw=partial(disagreement_gaps, groups, words.axis, words.tick),
         alt=alt,
-        table=Table(GROUP_COLUMNS, rows),
+        table=Table((entropy, *GROUP_COLUMNS, expects), rows),
         caption=caption,
     )
 
@@ -434,7 +440,7 @@ def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:
 def fits_words(fits: HumanFits, words: HumanWords) -> str:
     """Return what temperatures do that were fitted on labels, and on votes; a sentence each."""
     if fits.refusal:
-        return f"No temperature was fitted: {fits.refusal[:1].lower()}{fits.refusal[1:]}."
+        return words.refused.format(f"{fits.refusal[:1].lower()}{fits.refusal[1:]}")
     by = {(method.method, method.target): method for method in fits.methods}
     parts = []
     for target, of in ((LABELS, words.labels), (VOTES, words.votes)):
@@ -460,10 +466,7 @@ def fits_words(fits: HumanFits, words: HumanWords) -> str:
             f"{changes[1]}."
         )
     others = "others" if fits.fit_name == fits.test_name else f"of {fits.fit_name}"
-    judged = (
-        f"Judged on {count(fits.test_rows)} {with_row_noun(words.rows)}, fitted on "
-        f"{count(fits.fit_rows)} {others}."
-    )
+    judged = with_row_noun(words.judged).format(count(fits.test_rows), count(fits.fit_rows), others)
     return " ".join((*parts, judged))
 
 
