@@ -212,8 +212,8 @@ def loss_cards(gamma: float, truth: tuple[float, float, float]) -> tuple[FigureC
         direction = np.array([-run.weights[1], run.weights[0]]) / np.linalg.norm(run.weights)
         x, y = np.array([[-2.0 * REACH], [2.0 * REACH]]).T * direction[:, None]
         lines[name] = (x, y)
-        confidences.append(f"{name} {percent(float(run.wrong_confidence.mean()))}")
-    curves, confidence = _toy_curves(lines, 2.4), ", ".join(confidences)
+        confidences.append(f"{percent(float(run.wrong_confidence.mean()))} with {name}")
+    curves, confidence = _toy_curves(lines, 2.4), "; ".join(confidences)
     first, second = runs.values()
     boundary_card = FigureCard(
         key="boundary",
@@ -228,7 +228,7 @@ def loss_cards(gamma: float, truth: tuple[float, float, float]) -> tuple[FigureC
         f"Mean confidence when wrong: {confidence}.",
     )
     steps = np.arange(0, STEPS + 1, STEP).astype(np.float64)
-    ends = ", ".join(f"{name} {three(float(run.norms[-1]))}" for name, run in runs.items())
+    ends = "; ".join(f"{three(float(run.norms[-1]))} with {name}" for name, run in runs.items())
     norm_card = Plot(
         curves=_toy_curves({name: (steps, run.norms[::STEP]) for name, run in runs.items()}, 2.0),
         across="Step",
@@ -577,7 +577,7 @@ def _falling_card() -> FigureCard:
         curves.append(Curve(name, gammas, 100.0 * rises, i, dash, 2.4))
     low = min(float(curve.y.min()) for curve in curves)
     flat = quiet_curve("unchanged", gammas, np.zeros_like(gammas), dash="dash", tabled=False)
-    lowest = ", ".join(f"{c.name} {three(float(c.y.min()))}" for c in curves)
+    lowest = "; ".join(f"{three(float(c.y.min()))} of {c.name}" for c in curves)
     return Plot(
         curves=(flat, *curves),
         across="γ",
@@ -591,7 +591,7 @@ def _falling_card() -> FigureCard:
         "",
         (number("gamma", "γ"), number("points")),
         alt=f"Change of the top probability in points against gamma; the lowest values: {lowest}.",
-        caption=f"{MAP_PAPER}, proposition 4.",
+        caption=f"{MAP_PAPER}, the map of proposition 4.",
     )
 
 

@@ -413,7 +413,7 @@ def loss_curve_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
         main_curve(f"properised, γ = {name}", far, proper),
     )
     at = int(np.argmin(np.abs(far - 0.8)))
-    read = ", ".join(f"{curve.name} {three(float(curve.y[at]))}" for curve in losses)
+    read = "; ".join(f"{curve.name}: {three(float(curve.y[at]))}" for curve in losses)
 
     p = INSIDE
     shapes = (
@@ -424,7 +424,9 @@ def loss_curve_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
             for rate, colour, dash in ((1, 0, "dashdot"), (10, 1, "longdash"), (100, 3, "solid"))
         ),
     )
-    read_shapes = ", ".join(f"{c.name} {three(float(np.interp(ACCURACY, p, c.y)))}" for c in shapes)
+    read_shapes = "; ".join(
+        f"{curve.name}: {three(float(np.interp(ACCURACY, p, curve.y)))}" for curve in shapes
+    )
     loss_plot = partial(
         Plot,
         across="Probability of the true class",
@@ -433,14 +435,14 @@ def loss_curve_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
         y={"range": [0, 4]},
         hover="p = %{x:.1%}: %{y:.4f}",
     )
-    alt = "Losses against the probability of the true class. At "
+    alt = "Losses in nats against the probability of the true class. At "
     columns = (share("p"), number("loss"))
     losses_card = loss_plot(curves=losses).card(
         "losses",
         "Four losses",
         "properised: at the inverse map of p",
         columns,
-        alt=f"{alt}{percent(float(far[at]))}: {read}.",
+        alt=f"{alt}{percent(float(far[at]))} {read}.",
         caption=f"{MAP_PAPER}, figure 1, two classes; focal calibration loss (FCL) by FCL 2024, "
         "definition 3.1.",
     )
@@ -449,7 +451,7 @@ def loss_curve_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
         "Inverse focal and CalFocal",
         f"bin accuracy {percent(ACCURACY)}",
         columns,
-        alt=f"{alt}{percent(ACCURACY)}: {read_shapes}.",
+        alt=f"{alt}{percent(ACCURACY)} {read_shapes}.",
         caption="Ghosh 2022, figure 3(a).",
     )
     return losses_card, shapes_card
