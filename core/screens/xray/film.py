@@ -435,7 +435,7 @@ def unusual(height: int, width: int) -> str:
         reasons.append(
             "is more than two and a half times as long as it is wide, or as wide as long"
         )
-    return f"This film {' and '.join(reasons)}: small findings may be lost." if reasons else ""
+    return f"This film {', and '.join(reasons)}: small findings may be lost." if reasons else ""
 
 
 NOTHING, DOUBTFUL = "not shown: trained on other films", "may mean nothing here"

@@ -628,7 +628,7 @@ def band_sentence(
     else:
         lead = (
             f"Where {in_hundred(prevalence)} in 100 {source.films} carry the label, of 100 that "
-            f"{between} "
+            f"{between}, "
         )
         rest = f" would be {with_it}, if nothing else differs from {source.reference_class}."
     return Sentence(
@@ -643,13 +643,16 @@ def band_sentence(
 
 def verdict_words(band: Band) -> str:
     """Return what the model says of a band, and whether it over- or understates."""
+    says = f"The model says {in_hundred(band.mean)}"
+    if band.few:
+        return f"{says}. {UNJUDGED[:1].upper()}{UNJUDGED[1:]}."
     ending = {
         "over": "it overstates here",
         "under": "it understates here",
         "sound": f"it {READINGS['sound']}",
-        "few": UNJUDGED if band.few else READINGS["few"],
+        "few": READINGS["few"],
     }[band.tone]
-    return f"The model says {in_hundred(band.mean)}: {ending}."
+    return f"{says}: {ending}."
 
 
 def _bands_card(

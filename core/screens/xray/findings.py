@@ -312,6 +312,10 @@ PLAIN_SHOWN = (
 
 EDGE = "After each name: images labelled with it, and AUROC. A triangle on the edge: 0.1 % or less."
 WORTH = "Worth: how many independent images those with it, or without it, count for."
+PLAIN_ERROR = (
+    "How far what it says of a finding is from how often that was labelled, on average over films "
+    "with much the same score."
+)
 UNDECIDED = "“Could be chance”: a perfect model could look the same."
 TITLE = "Labelled with the finding against the score, %"
 BIN_COLUMNS = (
@@ -432,8 +436,8 @@ def _tiles(source: ClinicSource, findings: Findings, *, plain: bool) -> tuple[Ti
             "How far off its scores are",
             points(ece.value),
             "points",
-            f"mean of {n}; a perfect model: up to {points(floor.q95)}",
-            help=GLOSSARY["ece"],
+            f"{f'mean of {n}; ' if n > 1 else ''}a perfect model: up to {points(floor.q95)}",
+            help=PLAIN_ERROR,
         ),
     )
     few = ""
