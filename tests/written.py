@@ -51,6 +51,8 @@ def _lines(name: str, shown: object) -> Iterator[str]:
                 yield f"{name}: {' | '.join(column.label for column in shown.columns)}"
                 yield from (f"  {' | '.join(row)}" for row in shown.written()[:MOST_ROWS])
                 yield f"  {len(shown.rows)} rows"
+        case ScoreRow():
+            yield f"{name}: {_row(shown)}"
         case ScoreTable():
             yield f"{name}: {' | '.join(shown.heads)}"
             parts = [("row", _row(row)) for row in shown.written()]

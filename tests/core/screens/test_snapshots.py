@@ -60,7 +60,7 @@ TERMS = re.compile(
 # A verdict in use everywhere, names of a loss and of corrections, and traces that no legend and no
 # pointer names
 ALLOWED = re.compile(
-    r"● well calibrated|focal γ = \d|γ changed sign|chosen bin"
+    r"(● )?well calibrated|focal γ = \d|γ changed sign|chosen bin"
     r"|(focal )?temperature scaling|beta calibration|: (focal )?temperature (\(shaded\) )?\|"
     r"|another curve than Temperature|Temperature first",
     re.IGNORECASE,

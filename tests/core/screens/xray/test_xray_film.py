@@ -77,22 +77,7 @@ def test_the_sentence_counts_films_of_such_a_score():
     assert "fluid around the lung" in views.sentence([film(0.74, known=known())], PLAIN).text
 
 
-def test_few_films_are_counted_and_none_is_said():
-    few = reference([0.75] * 3 + [0.05] * 97, [1] + [0] * 99)
-    text = views.sentence([film(0.74, known=few)], TECHNICAL).text
-    assert "Only 3 films of this test set of 100 films scored between 70 and 80" in text
-    assert "1 of them was labelled as showing an effusion" in text
-    assert "Of 100 films" not in text
-    assert (
-        "a score of 55 of 100 for effusion. No film of this test set of 100 films"
-        in views.sentence([film(0.55, known=few)], TECHNICAL).text
-    )
-
-
 def test_without_a_test_set_no_number_is_given():
-    text = views.sentence([film(0.74)], TECHNICAL).text
-    assert "no test set of this model is loaded" in text
-    assert "74" in text
     assert views.findings_table([film(0.74)], TECHNICAL, NOTE).heads == ("Finding", "Score")
     assert film(0.74).limit is None
     assert film(0.74, known=known()).limit == pytest.approx(0.29)
@@ -149,28 +134,10 @@ def test_a_band_of_few_films_has_no_verdict_in_any_mark():
     assert film(0.95, known=enough).band.reading == "says more than it should"
 
 
-def test_a_run_that_was_only_named_is_said_to_be():
-    named = replace(known(), named=True)
-    said = "Counted on run, which you named as this model’s scores."
-    assert named.counted == said
-    assert said in views.care([film(0.74, known=named)])
-    assert known().counted == "Counted on this test set of 100 films."
-
-
 def test_small_and_long_films_are_named():
     assert views.unusual(224, 560) == ""
     assert "fewer than 224 on a side" in views.unusual(223, 500)
     assert "two and a half times" in views.unusual(1000, 300)
-
-
-def test_what_must_be_read_beside_a_score():
-    text = " ".join(views.care([film(0.74, known=known())]))
-    assert "These films average 75: no error beyond chance here." in text
-    assert "These counts will differ at another clinic." in text
-    card = views.bands_card(film(0.74, known=known()))
-    assert card.explanation == "of all films, 29 in 100 were labelled"
-    drawn = reference([0.75] * 100, [1] * 100, synthetic=True)
-    assert views.care([film(0.74, known=drawn)])[-1] == "Counted on synthetic films."
 
 
 def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
@@ -204,23 +171,6 @@ def test_a_share_of_too_few_films_stands_in_the_file_alone():
     assert table.file.rows[0][5:8] == (3, 1, pytest.approx(1 / 3))
     counted = views.findings_table([film(0.74, known=known())], TECHNICAL, NOTE).written()[0].cells
     assert (counted[2].value, counted[2].interval, counted[3].value) == ("60", "46 to 73", "48")
-
-
-def test_the_icons_are_the_numbers_of_the_sentence():
-    icons, note = views.icons(film(0.74, known=known()))
-    assert (icons.low, icons.filled, icons.high) == (46, 60, 73)
-    assert note == "48 of 100 test films"
-    assert icons.text == "60 of 100 icons are filled, 46 of them solid; dashed up to 73."
-    assert icons.key == ("labelled at least", "may be", "not labelled")
-
-
-def test_the_alt_text_of_the_bands_names_the_films_own():
-    card = views.bands_card(film(0.74, known=known()))
-    assert card.alt.endswith("This film’s band: 70 to 80.")
-    assert "scored 70 to 80: 48 films, 60 of 100 (46 to 73)" in card.alt
-    assert card.table.rows[7][2] == 48
-    no_dot = views.bands_card(film(0.55, known=known()))  # where no film scored
-    assert "shaded" not in no_dot.explanation
 
 
 def test_the_key_of_the_bands_has_every_mark_that_they_can_have():
