@@ -18,7 +18,7 @@ from core.screens.compare import training
 from core.screens.compare.view import compare_view, disagreement_view, plain_view
 from core.screens.kit.differences import HIGHER, OFFERED, NamedRun, plain_sentence, sentence
 from core.screens.kit.marks import marks
-from core.studies.comparison import Answers, settings
+from core.studies.comparison import RunAnswers, settings
 from tests.core.screens.test_snapshots import EDITIONS, NEAR, OVER, measured
 from tests.written import written
 
@@ -193,8 +193,8 @@ def test_compare(snapshot, make_run, edition):
         view = shown(names[:2], of_risk, between(of_risk, names, 0), metric="auroc")
         said["by AUROC"] = [view.sentence, view.forest and view.forest.title, view.caption]
         answers = [
-            Answers(np.array([0, 1, 0, 0]), np.array([0.9, 0.6, 0.5, 0.99]), ("cat", "dog")),
-            Answers(np.array([0, 0, 1, 1]), np.array([0.91, 0.7, 0.8, 0.55]), ("cat", "dog")),
+            RunAnswers(np.array([0, 1, 0, 0]), np.array([0.9, 0.6, 0.5, 0.99]), ("cat", "dog")),
+            RunAnswers(np.array([0, 0, 1, 1]), np.array([0.91, 0.7, 0.8, 0.55]), ("cat", "dog")),
         ]
         for some in (answers, answers[:1] * 2):
             said[f"answers of {len(said)}"] = disagreement_view(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.metrics.human import NOT_COUNTED, Disagreement, HumanAudit, HumanScore, VoteBin
+from core.metrics.human import NOT_COUNTED, HumanAudit, HumanScore, VoteBin, VoteDisagreement
 from core.metrics.paired import Difference
 from core.metrics.records import Gap
 from core.predictions import Predictions, ScoreKind, Task, Votes
@@ -26,7 +26,7 @@ def scored(value, low, high, floor, reason=""):
     return HumanScore(value=value, low=low, high=high, floor=floor, reason=reason)
 
 
-GROUPS = Disagreement(
+GROUPS = VoteDisagreement(
     entropy=np.array([0.0, 0.31, 0.74, 1.02]),
     count=np.array([90, 110, 120, 80]),
     confidence=np.array([0.97, 0.92, 0.86, 0.7]),
