@@ -371,6 +371,17 @@ def finding_index(findings: Sequence[str], name: str) -> int | None:
     return names.index(spelled(name)) if spelled(name) in names else None
 
 
+def finding_keys(findings: Sequence[str]) -> list[str]:
+    """Return what tells each finding from the others in a link.
+
+    That is how its label is compared, which other models share; of two that are spelled alike it is
+    the label itself.
+    """
+    alike = [spelled(name) for name in findings]
+    keys = zip(findings, alike, strict=True)
+    return [key if alike.count(key) == 1 else name for name, key in keys]
+
+
 def names_match(findings: Sequence[str], others: Sequence[str]) -> bool:
     """Whether the labels of a run are those of a model, spelled alike, in the same order."""
     return [spelled(name) for name in findings] == [spelled(name) for name in others]

@@ -131,7 +131,7 @@ def _finding(results: Sequence[FilmResult], *, alone: bool) -> str:
     the options are called must not change when another model answers, or the choice is lost.
     """
     scored = results[0].scored
-    names = [views.spelled(name) for name in scored.findings]
+    names = views.finding_keys(scored.findings)
     options = [TOP, *(names[k] for k in scored.order)]
     label_finding = shared.words().label
 

@@ -19,7 +19,13 @@ from core.reports.html import PageView, sheet_html
 from core.screens.kit.marks import marks
 from core.screens.xray import film as views
 from core.screens.xray import saliency
-from core.screens.xray.film import FilmScores, FindingSummary, Reference, finding_index, spelled
+from core.screens.xray.film import (
+    FilmScores,
+    FindingSummary,
+    Reference,
+    finding_index,
+    finding_keys,
+)
 from core.screens.xray.words import BANNER, PLAIN, TECHNICAL, ClinicSource, FindingWords
 from core.studies import clinic, posthoc
 from core.studies.clinic import Findings, OneFinding, TemperatureScaled
@@ -346,7 +352,7 @@ FILM, ALL, ONE = "film", "findings", "finding"
 VIEW_NAMES = {FILM: "Film", ALL: "All findings", ONE: "One finding"}
 FINDING = "of"  # in the link, as on the page Reliability
 NAME = "finding"  # of the view Film, in the link: models number their findings differently
-SHOWN = "xray.shown"  # the finding that the view Film shows, spelled for comparing
+SHOWN = "xray.shown"  # the finding that the view Film shows, as `finding_keys` calls it
 LAST, NAMES = "xray.view", "xray.names"  # the view shown last, and the findings of its run
 RECALIBRATE = "recal"
 SAMPLE = "phantom-hospital"  # of the views of findings, until a run is chosen
@@ -369,7 +375,7 @@ def to_film() -> None:
     """Show the finding that was shown of the open run on the view Film, by its name."""
     names, finding = st.session_state.get(NAMES, ()), st.session_state.get(f"set.{FINDING}", "")
     if finding.isdecimal() and int(finding) < len(names):
-        _set(NAME, spelled(names[int(finding)]))
+        _set(NAME, finding_keys(names)[int(finding)])
 
 
 def from_film(names: Sequence[str]) -> None:

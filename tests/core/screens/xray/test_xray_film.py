@@ -226,6 +226,9 @@ def test_two_labels_of_one_spelling_keep_their_own_scores():
     labels = ("Mass", "mass", "Pleural_Thickening", "Pleural Thickening")
     scored = FilmScores("Net", labels, (0.1, 0.8, 0.3, 0.6))
     found = views.findings_table([FindingSummary(scored=scored, name="mass")], TECHNICAL, NOTE)
+    keys = views.finding_keys(labels)
+    assert [views.finding_index(labels, key) for key in keys] == [0, 1, 2, 3]  # each is its own
+    assert views.finding_keys(NAMES) == ["effusion", "pleural thickening"]  # as other models share
     cells = [row.cells for row in found.rows]
     assert [(cell["finding"], cell["score"].text) for cell in cells] == [
         ("mass", "80"), ("Pleural Thickening", "60"), ("Pleural_Thickening", "30"), ("Mass", "10"),
