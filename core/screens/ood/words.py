@@ -6,6 +6,7 @@ from core.datasets.shifts import CORRUPTIONS, OutsideSet, parse_name
 from core.datasets.texts.corpus import LEFT_OUT
 from core.metrics.records import Score
 from core.ood.separation import Counts
+from core.screens.kit.marks import BAND_MIN
 from core.screens.kit.numbers import (
     count,
     in_hundred,
@@ -21,6 +22,7 @@ from core.studies.ood import ScoreSeparation, ShiftEffect
 
 ShiftPair = tuple[ShiftEffect, ShiftEffect]  # of shifted images, and of the same kind intact
 POSITIVE = "positive class: out-of-distribution"
+FEW_ROWS = BAND_MIN  # of a set: fewer are no sample of 100, as in a bin or a band of scores
 UNFAMILIAR = {  # what speaks of an unfamiliar row, of SCORES
     "entropy": "higher entropy",
     "msp": "lower maximum probability",
@@ -125,9 +127,23 @@ def sentence(
             f"{percent(shifted.confidence)}."
         )
         before = f"On intact images: {percent(intact.accuracy)} and {percent(intact.confidence)}."
+    first += few_words(judged, plain=plain)
     threshold = "" if plain or effects is None else threshold_words(name, counts)
     second = (before, threshold, "" if plain else worth_words(judged))
     return Sentence((Phrase(first),), " ".join(filter(None, second)))
+
+
+def few_words(judged: ScoreSeparation, *, plain: bool) -> str:
+    """Return that a set has too few rows to tell anything of 100; empty where both have enough."""
+    kinds = ("ordinary {}", "unfamiliar {}") if plain else ("in-distribution {}", "{} of the set")
+    things = with_row_noun("pictures" if plain else "images")
+    few = [
+        f"{count(n)} {kind.format(things[:-1] if n == 1 else things)}"
+        for n, kind in zip((judged.separation.n_in, judged.separation.n_out), kinds, strict=True)
+        if n < FEW_ROWS
+    ]
+    one = len(few) == 1 and few[0].startswith("1 ")
+    return f" {' and '.join(few)} {'is' if one else 'are'} too few to tell." if few else ""
 
 
 def share_span(score: Score) -> str:

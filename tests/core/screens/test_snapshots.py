@@ -374,11 +374,18 @@ def test_ood(snapshot, edition):
     energy = ScoreSeparation(score="energy", temperature=1.0, separation=energy, numbers=numbers)
     shifted = view("corrupted-fog-5", effects=(fog, intact))
     street = view("svhn")
+    few = replace(shown.judged, separation=Separation.of(np.arange(19.0), np.array([17.0, 18.5])))
+    lone = replace(shown.judged, separation=Separation.of(np.arange(20.0), np.array([18.5])))
     parts = ("sentence", "figures", "counts", "caption")
     said = {
         "streets": {name: getattr(street, name) for name in parts} if plain else street,
         "energy": view("svhn", ood.ShownCurve("SVHN", MARK, energy)).sentence,
         "fog": {"sentence": shifted.sentence, "caption": shifted.caption},
+        "few": view("svhn", replace(shown, judged=few)).sentence,
+        "one": view("svhn", replace(shown, judged=lone)).sentence,
+        "few in fog": view(
+            "corrupted-fog-5", replace(shown, judged=few), effects=(fog, intact)
+        ).sentence,
     }
     if plain:
         said["pictures"] = ood_words.plain_view(
