@@ -45,7 +45,7 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/ood": Size(1_250, 5, 9),
     "core/readers": Size(16_330, 46, 154),
     "core/reports": Size(3_200, 10, 26),
-    "core/screens": Size(18_300, 54, 100),
+    "core/screens": Size(18_360, 54, 100),
     "core/studies": Size(3_300, 14, 15),
     "core/training": Size(4_500, 16, 32),
     "core/xray": Size(1_300, 7, 16),
