@@ -302,17 +302,6 @@ def test_what_is_searched_for_is_listed_and_stands_out_in_the_same_numbers(crowd
     assert plain.listed.heads == plain.table.heads
 
 
-def test_a_sentence_in_plain_words_does_not_list_fifty_names(crowd):
-    view = plain_view(named(MANY), crowd, compare_all(crowd, MANY, 0))
-    errors = sorted(100 * run.audit.main.metrics["ece"].value for run in crowd)
-    assert view.sentence.text.count("“") == 1
-    assert f"; the others by {errors[1]:.1f} to {errors[-1]:.1f}." in view.sentence.text
-    floors = sorted(100 * run.audit.main.noise_floor["ece"].q95 for run in crowd)
-    assert view.sentence.text.endswith(
-        f"up to {floors[0]:.1f} to {floors[-1]:.1f}, depending on the run."
-    )
-
-
 def test_the_distance_from_people_is_a_column_where_anyone_voted():
     rng = np.random.default_rng(4)
     true = 1.5 * rng.normal(size=(300, 3))
