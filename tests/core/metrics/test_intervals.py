@@ -382,6 +382,28 @@ def test_smece_of_resamples_is_that_of_their_rows():
         assert values[r] == pytest.approx(smece(SortedOutcomes.of(Outcomes(rows, right))), abs=5e-4)
 
 
+def test_smece_of_resamples_ends_where_halving_does():
+    """Each resample alone, its bandwidth halved twelve times, against all of them at once."""
+    rng = np.random.default_rng(8)
+    claims = np.sort(rng.random(40))
+    count = rng.poisson(6, (100, 40))
+    gaps = count * claims - rng.binomial(count, np.sin(20 * claims) ** 2)  # of either sign
+    gaps[0] = 0.0
+    modes, points = np.arange(256), np.linspace(0, 1, 257)
+
+    def error(gap, bandwidth):
+        terms = np.cos(np.pi * np.outer(modes, claims)) @ gap / 240
+        terms *= np.where(modes, 2, 1) * np.exp(-0.5 * (np.pi * modes * bandwidth) ** 2)
+        return np.trapezoid(np.abs(terms @ np.cos(np.pi * np.outer(modes, points))), points)
+
+    for gap, value in zip(gaps, smece_draws(gaps, claims, 240), strict=True):
+        low, high = 0.0, 1.0
+        for _ in range(12):
+            middle = (low + high) / 2
+            low, high = (middle, high) if middle < error(gap, middle) else (low, middle)
+        assert value == pytest.approx(error(gap, high), abs=1e-9)
+
+
 def test_equal_mass_interval_uses_equal_mass_bins():
     ready = prepared(over_confident(2_000))
     score = estimates.error_of(ready, "ece_em", n_bins=10, level=0.9)[0]
