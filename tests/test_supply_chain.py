@@ -82,6 +82,7 @@ def test_the_list_of_licences_names_what_imagecodecs_brings():
     assert all(f"| {name} | {line} |" in page for name, line in libraries.items())
 
 
+@pytest.mark.nightly
 def test_the_bill_of_materials_holds_every_locked_package(tmp_path):
     command = ["-m", "cyclonedx_py", "requirements", str(ROOT / "deploy" / "lock-cuda.txt")]
     out = ["--output-format", "JSON", "--output-file", str(tmp_path / "sbom.json")]

@@ -153,7 +153,10 @@ def keep(library, splits):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.nightly if name in {"two classes", PATIENTS} else ())
+        pytest.param(
+            name,
+            marks=() if name in {"one split, cut in two", "many labels"} else pytest.mark.nightly,
+        )
         for name in RUNS
     ],
 )
@@ -187,7 +190,13 @@ def voted(seed=0):
     return rows(*LOGITS, seed=seed, votes=Votes.of("crowd", votes))
 
 
-@pytest.mark.parametrize("val", [voted(1), rows(*LOGITS, seed=1), None])
+@pytest.mark.parametrize(
+    "val",
+    [
+        voted(1),
+        *(pytest.param(val, marks=pytest.mark.nightly) for val in (rows(*LOGITS, seed=1), None)),
+    ],
+)
 def test_a_run_with_votes_is_held_against_them_as_its_page_does(val, shipped):
     splits = {"test": voted()} if val is None else {"val": val, "test": voted()}
     run = keep(shipped, splits)

@@ -177,7 +177,8 @@ def test_no_epoch_is_finished_while_the_last_one_is_saved_at_sigterm(tmp_path):
     assert 0 <= printed[-1] - checkpoint.newest(tmp_path)["epoch"] <= 1
 
 
-@pytest.mark.parametrize("writable", [pytest.param(True, marks=pytest.mark.nightly), False])
+@pytest.mark.nightly
+@pytest.mark.parametrize("writable", [True, False])
 def test_sigterm_after_another_signal_ends_it_whether_or_not_it_can_save(writable, tmp_path):
     folder, moved = tmp_path / "checkpoint", tmp_path / "moved"
     with started("stuck", folder) as process:
@@ -345,7 +346,7 @@ def test_room_is_looked_at_again_once_pictures_are_prepared(tmp_path, monkeypatc
     assert folder.events() == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_full_disk_is_said_and_the_checkpoint_before_is_whole(tmp_path):
     mount = f'mount -t tmpfs -o size=1500k none "{tmp_path}"'
     unshare = ["unshare", "--map-root-user", "--mount", "sh", "-c"]

@@ -74,7 +74,7 @@ def test_trying_leaves_statistics_and_random_numbers_as_they_were(trainer, monke
     assert all(torch.equal(after[name], before[name]) for name in before)
 
 
-@pytest.mark.parametrize("last", ["keep", "drop"])
+@pytest.mark.parametrize("last", ["keep", pytest.param("drop", marks=pytest.mark.nightly)])
 def test_a_last_batch_of_another_size_is_not_compiled(last, trainer, monkeypatch):
     sizes = []
 

@@ -90,7 +90,14 @@ def float16_steps(plugin, digits, optimizer, **changes):
 
 # Adam divides small gradients by their own size, and their last bits grow from step to step. In
 # the first real one, a skipped step that was counted though would move weights by 4e-3.
-@pytest.mark.parametrize(("name", "n_compared"), [("sgd", 6), ("adam", 3), ("adagrad", 3)])
+@pytest.mark.parametrize(
+    ("name", "n_compared"),
+    [
+        ("adam", 3),
+        pytest.param("sgd", 6, marks=pytest.mark.nightly),
+        pytest.param("adagrad", 3, marks=pytest.mark.nightly),
+    ],
+)
 def test_float16_skips_steps_without_a_wait_as_fabric_does_with_one(name, n_compared, digits):
     changes = {"optimizer": {"name": name, "lr": 0.01}, "clip_norm": 2.0}
     ours, n_waits = float16_steps(ScaledPrecision, digits, **changes)

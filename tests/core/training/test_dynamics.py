@@ -347,8 +347,8 @@ def test_a_training_that_diverges_says_so(trainer):
 CLIPPED = {"mmce_weighted": {"clip_norm": 1.0, "batch_size": 32}}  # its root is steep at the start
 
 
-# A loss of rows, one of pairs, one led by validation and one of two terms are trained until they
-# know digits, each night but for one; `make soak` does so with all of them.
+# A loss of rows, one of pairs, one led by validation and one of two terms are trained each night
+# until they know digits; `make soak` does so with all of them.
 LEARNED = ("ce", "mmce", "adafocal", "fcl")
 
 
@@ -356,13 +356,11 @@ LEARNED = ("ce", "mmce", "adafocal", "fcl")
 @pytest.mark.parametrize(
     ("loss", "epochs", "error"),
     [
-        ("adafocal", 40, 0.05),
         *[
             pytest.param(
                 loss, *((40, 0.05) if loss in LEARNED else (10, 0.3)), marks=pytest.mark.nightly
             )
             for loss in LOSSES
-            if loss != "adafocal"
         ],
         *[
             pytest.param(loss, 40, 0.05, marks=pytest.mark.soak)

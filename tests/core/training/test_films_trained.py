@@ -61,7 +61,7 @@ def test_films_become_a_run_of_fourteen_labels(loss, films, tmp_path):
         assert (counted >= val.n * 14 - 14).all()  # answers of the smallest confidence are in none
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_large_films_are_prepared_before_the_first_epoch(films, tmp_path, caplog):
     """A training that is to stop does so on the way, and goes on later with what is there."""
     for film in films.rglob("*.png"):

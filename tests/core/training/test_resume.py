@@ -107,6 +107,7 @@ CHEXNET = {
 }
 
 
+@pytest.mark.nightly
 def test_adam_on_a_plateau_resumes_to_the_same_bits_and_the_same_kept_epoch(trainer):
     parts, folder, _ = trainer("through", **CHEXNET)
     finished = False
@@ -213,7 +214,16 @@ def fresh_of(part):
 
 
 @pytest.mark.usefixtures("keep_all")
-@pytest.mark.parametrize("part", ["net", "statistics", "momentum", "loss", "n_batches"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "momentum",
+        *(
+            pytest.param(part, marks=pytest.mark.nightly)
+            for part in ("net", "statistics", "loss", "n_batches")
+        ),
+    ],
+)
 def test_a_state_without_one_of_its_parts_trains_to_something_else(part, trainer, tmp_path):
     parts, folder, _ = trainer("through", net=Noisy, **EVERY)
     whole = interrupted(folder, tmp_path, "whole", 2)

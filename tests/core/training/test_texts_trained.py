@@ -67,7 +67,9 @@ def trained(folder, *, seconds=None):
     return parts
 
 
-@pytest.mark.parametrize("model", ["text_mean", "text_cnn"])
+@pytest.mark.parametrize(
+    "model", ["text_mean", pytest.param("text_cnn", marks=pytest.mark.nightly)]
+)
 def test_networks_learn_to_tell_the_classes(folder, model):
     optimizer = {"name": "adam", "lr": 0.05 if model == "text_mean" else 0.005}
     made = folder(model=model, optimizer=optimizer, epochs=30)
@@ -104,6 +106,7 @@ def bert_of(tmp_path):
     }
 
 
+@pytest.mark.nightly
 def test_bert_learns_from_the_weights_of_its_folder_and_resumes_bit_by_bit(folder, root, tmp_path):
     for k, path in enumerate(sorted(root.glob("*/*.txt"))):  # of letters that BERT's pieces have
         path.write_text(f"{'abc'[k // 40]}{'jklmnop'[k % 7]} {'qrst'[k % 4]} " * (1 + k % 7))

@@ -80,6 +80,7 @@ def test_a_treebank_is_learned_and_its_run_answers_for_whole_sentences(
     assert set(parts.targets["train"].tolist()) == {0, 1, 2}
 
 
+@pytest.mark.nightly
 def test_a_resumed_training_ends_with_the_same_bits(folder):
     loss = {"name": "adafocal", "n_bins": 5}
     straight = trained(folder("straight", loss=loss, epochs=3))
