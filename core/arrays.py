@@ -291,6 +291,6 @@ def digest(*parts: npt.NDArray[np.generic] | str) -> str:
             state.update(f"a{part.dtype.str}{part.shape}".encode())
             flat = np.ascontiguousarray(part).reshape(-1)
             # In chunks, for the bytes of a mapped array need not all be in memory.
-            for some in row_chunks(flat.size, 1, PASS_BYTES):
-                state.update(flat[some].view(np.uint8).data)
+            for chunk in row_chunks(flat.size, 1, PASS_BYTES):
+                state.update(flat[chunk].view(np.uint8).data)
     return state.hexdigest()

@@ -51,7 +51,7 @@ _SUMMED = 4096  # rows summed one after another; rounding grows with it, not wit
 _SCANNED = 64  # columns looked through at a time for what few of them are
 _NARROW = 32  # columns up to which rows are read side by side: a row alone would not fill a vector
 _SIDE_BY_SIDE = 64  # of such rows at a time, which stay in the nearest cache
-_HELD = 4096  # probabilities held at a time where they are formed to be added up
+_BLOCK_PROBABILITIES = 4096  # probabilities held at a time where they are formed to be added up
 
 
 @compiled(as_written=True)
@@ -481,7 +481,7 @@ def add_binned_softmax(
 ) -> None:
     """Do what `add_binned` does for the softmax of each row; logits as in `read_rows`."""
     low = np.zeros(logits.shape[1])
-    p = np.empty((max(1, _HELD // logits.shape[1]), logits.shape[1]))
+    p = np.empty((max(1, _BLOCK_PROBABILITIES // logits.shape[1]), logits.shape[1]))
     summed = 0
     for start in range(0, len(logits), len(p)):
         rows = slice(start, min(start + len(p), len(logits)))

@@ -60,7 +60,7 @@ def total(values: Float) -> float:
         round_to[part] = 1.5 * 2.0 ** (exponent + room)
         exponent += room - _BITS
     for start in range(0, values.size, _LANES):
-        some = values[start : start + _LANES]
-        _add_lanes(some, round_to, lanes[0], lanes[1], lanes[2])
+        numbers = values[start : start + _LANES]
+        _add_lanes(numbers, round_to, lanes[0], lanes[1], lanes[2])
     exact: float = (lanes[0].sum() + lanes[1].sum()) + lanes[2].sum()
     return exact

@@ -381,13 +381,13 @@ class ClassSums:
         for place, (_, cells) in enumerate(self._slices()):
             width = max(1, CELLS_DRAWN // n_resamples)
             for start in range(cells.start, cells.stop, width):
-                some = slice(start, min(start + width, cells.stop))
+                block = slice(start, min(start + width, cells.stop))
                 drawn = binomial(
-                    trials[some].astype(np.int64), share[some], n_resamples, rng
+                    trials[block].astype(np.int64), share[block], n_resamples, rng
                 ).astype(np.float64)
-                off = _standardised(mean[some], squares[some], drawn)
+                off = _standardised(mean[block], squares[block], drawn)
                 largest = np.maximum(largest, off.max(axis=0, initial=0.0))
-                gap = np.abs(mean[some, None] - drawn) * effect[some, None]
+                gap = np.abs(mean[block, None] - drawn) * effect[block, None]
                 sizes[:, place] += gap.sum(axis=0)
         return largest, sizes * self._scale()
 

@@ -21,14 +21,14 @@ from core.metrics.units import design_effect, resampled_counts, units
 from core.metrics.votes import (
     NO_SPREAD,
     NUMBERS,
-    Knowing,
+    IdealModel,
     agreement_rows,
     alike_rows,
     by_majority,
     drawn_ece,
     ece_floor,
     entropy_rows,
-    knowing,
+    ideal_model,
     leaning_ends,
     share_ece,
     soft_nll_rows,
@@ -156,18 +156,18 @@ class JudgedRows:
 
 def judged_rows(predictions: Predictions) -> JudgedRows:
     """Return what model and people say of each row that people voted on; raises `voted_rows`'."""
-    rows, some, votes = voted_rows(predictions)
-    shares, log_p = vote_shares(votes.of_row), some.log_probabilities()
+    rows, voted, votes = voted_rows(predictions)
+    shares, log_p = vote_shares(votes.of_row), voted.log_probabilities()
     p = np.exp(log_p)
     return JudgedRows(
         rows=rows,
-        confidence=some.rows.confidence,
-        agreement=agreement_rows(some.rows.predicted, shares),
+        confidence=voted.rows.confidence,
+        agreement=agreement_rows(voted.rows.predicted, shares),
         entropy=entropy_rows(p),
         votes_entropy=entropy_rows(shares),
         tvd=tvd_rows(p, shares),
         soft_nll=soft_nll_rows(log_p, shares),
-        alike=alike_rows(some.scores if some.softmax_of_logits else p, votes.of_row),
+        alike=alike_rows(voted.scores if voted.softmax_of_logits else p, votes.of_row),
     )
 
 
@@ -179,9 +179,9 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
     Raises Refused VOTES: the split has no votes.
     """
     config = config or AuditConfig()
-    _, some, votes = voted_rows(predictions)
+    _, voted, votes = voted_rows(predictions)
     judged = judged_rows(predictions)
-    weights = np.ones(some.n) if some.weights is None else some.weights.of_row
+    weights = np.ones(voted.n) if voted.weights is None else voted.weights.of_row
     if not weights.any():
         what = "Every row with votes has weight 0"
         raise Refused("VOTES", what, "give votes for rows that count")
@@ -190,9 +190,9 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
     if votes.counted:
         unknown = ONE_VOTE if votes.totals.max() < 2.0 else ""
     if not unknown:
-        known = knowing(votes.of_row, some.log_probabilities(), weights, config.seed)
+        known = ideal_model(votes.of_row, voted.log_probabilities(), weights, config.seed)
     # Every number below is a ratio of two sums of this table, and so is it in each resample.
-    means = _Means.of(judged, weights, some.sampling, config)
+    means = _Means.of(judged, weights, voted.sampling, config)
     scores = {name: _mean_score(name, means, known or unknown) for name in NUMBERS}
     scores["soft_nll"] = replace(scores["soft_nll"], floor=means.mean("entropy"))
     scores["ece_votes"] = _ece_score(judged, means, config)
@@ -212,7 +212,7 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
     most = votes.of_row == votes.of_row.max(axis=1, keepdims=True)
     return HumanAudit(
         name=votes.name,
-        n=some.n,
+        n=voted.n,
         n_rows=predictions.n,
         n_classes=predictions.n_classes,
         level=config.level,
@@ -227,7 +227,7 @@ def human_audit(predictions: Predictions, config: AuditConfig | None = None) -> 
         known_nll=None if known is None else float(known.soft_nll.mean()),
         bins=tuple(bins),
         disagreement=_disagreement(means, known),
-        by_majority=by_majority(votes.of_row, some.labels),
+        by_majority=by_majority(votes.of_row, voted.labels),
     )
 
 
@@ -377,11 +377,11 @@ def disagreement_groups(entropy: Float, weights: Float) -> Int:
     return np.unique(group, return_inverse=True)[1][place].astype(np.int64)
 
 
-def _mean_score(name: str, means: _Means, known: Knowing | str) -> HumanScore:
+def _mean_score(name: str, means: _Means, known: IdealModel | str) -> HumanScore:
     """Return a mean with its interval, and the floor, or why there is none."""
     value = means.mean(name)
     score = HumanScore(value=value, floor=None, reason=known if isinstance(known, str) else "")
-    if isinstance(known, Knowing):
+    if isinstance(known, IdealModel):
         floor = float(getattr(known, name).mean())
         score = replace(score, floor=floor, bound=known.bound(name, TAIL))
     if not np.isfinite(value):
@@ -411,7 +411,7 @@ def _ece_score(judged: JudgedRows, means: _Means, config: AuditConfig) -> HumanS
     return HumanScore(value=value, low=low, high=high, floor=float(chance.mean()), bound=bound)
 
 
-def _disagreement(means: _Means, known: Knowing | None) -> VoteDisagreement:
+def _disagreement(means: _Means, known: IdealModel | None) -> VoteDisagreement:
     parts = means.parts("group")
     low, high = np.array([means.gap_ends(part) for part in parts]).T.copy()
     gaps = np.full(len(parts), np.nan)  # of a model that knew the true shares

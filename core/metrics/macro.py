@@ -28,7 +28,7 @@ SIGNED = ("citl", "slope", "intercept", "spiegelhalter_z")  # of which no mean i
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChanceAmong(Verdict):
+class ChanceAfterHolm(Verdict):
     """The verdict of a label that is found off when looked at alone, but not among all labels."""
 
     alone: Verdict  # of the label alone
@@ -172,7 +172,7 @@ def corrected_verdicts(labels: Sequence[TargetAudit]) -> tuple[Verdict, ...]:
             f"Could be chance among {len(labels)} labels (p = {p:.3f} by Holm). "
             f"Taken alone: {alone.text}"
         )
-        chance = ChanceAmong(
+        chance = ChanceAfterHolm(
             VerdictCode.COULD_BE_CHANCE,
             text,
             alone.p_value,

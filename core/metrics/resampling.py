@@ -303,9 +303,9 @@ def drawn_rows(rows: Int, n_resamples: int, rng: np.random.Generator) -> Drawn:
     # What a resample lacks of N is drawn row by row.
     more = n - drawn.sum(axis=0, dtype=np.int64)
     for part in _blocks(more):
-        some = np.ascontiguousarray(drawn[:, part])
-        add_drawn(rows, rng.random(int(more[part].sum())), more[part], some)
-        drawn[:, part] = some
+        block = np.ascontiguousarray(drawn[:, part])
+        add_drawn(rows, rng.random(int(more[part].sum())), more[part], block)
+        drawn[:, part] = block
     return drawn
 
 
@@ -322,9 +322,9 @@ def _poisson(mean: Float, n_resamples: int, rng: np.random.Generator) -> Drawn:
     """Return Poisson counts, (C, R)."""
     from core.compiled.draws import write_poisson
 
-    out, some = np.zeros((mean.size, n_resamples), np.int32), np.flatnonzero(mean)
-    for part in row_chunks(some.size, n_resamples):
-        lines = some[part]
+    out, nonzero = np.zeros((mean.size, n_resamples), np.int32), np.flatnonzero(mean)
+    for part in row_chunks(nonzero.size, n_resamples):
+        lines = nonzero[part]
         write_poisson(mean[lines], rng.random((lines.size, n_resamples)), lines, out)
     return out
 

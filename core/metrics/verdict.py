@@ -35,7 +35,7 @@ ODDS = "odds off by a fifth"  # MATERIAL_ODDS
 HARDLY = 0.02  # averages of risks that are less apart may stand for no odds
 DIGITS = 7  # fewer decimals than that are printed of a hundredth
 STRETCHED = "logits that spread 15 % too far"  # MATERIAL_TEMPERATURE
-SETTLED = 0.95  # level of the intervals that must leave 0, or a slope of 1, out
+VERDICT_LEVEL = 0.95  # level of the intervals that must leave 0, or a slope of 1, out
 OTHER_SIDE = 0.2  # of the rows: answers of more classes, off on the other side, make a mixture
 _SPREAD = {MixedReading.TOO_EXTREME: "Too extreme", MixedReading.TOO_MODERATE: "Too moderate"}
 RISES: dict[str, str] = {  # what a slope says: of sorted rows, not of how far they spread
@@ -319,7 +319,7 @@ def _one_sided(gap: Gap, event: str | None, bins: BinTable) -> tuple[VerdictCode
     low, high = (gap.low, gap.high) if over else (-gap.high, -gap.low)
     size = f"by {points(abs(gap.gap))} points ({points(low)} to {points(high)})"
     if low <= 0:
-        size += f", beyond 0 at {100 * SETTLED:.0f} %"
+        size += f", beyond 0 at {100 * VERDICT_LEVEL:.0f} %"
     if event is not None:
         code = VerdictCode.OVERESTIMATES if over else VerdictCode.UNDERESTIMATES
         nonempty = bins.count > 0
@@ -586,7 +586,7 @@ def costly_bin(bins: BinTable, p_values: Float, *, over: bool | None = None) -> 
         beyond = bins.ci_high < bins.confidence if over else bins.ci_low > bins.confidence
         listed = [side & beyond, side]
     cost = bins.share * np.abs(gap)
-    chosen = next((some for some in listed if some.any()), None)
+    chosen = next((candidate for candidate in listed if candidate.any()), None)
     return None if chosen is None else int(np.argmax(np.where(chosen, cost, -1.0)))
 
 

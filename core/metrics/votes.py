@@ -223,9 +223,9 @@ def voted_rows(predictions: Predictions) -> tuple[Int, Predictions, Votes]:
     if votes is None or not votes.voted.size:
         raise Refused("VOTES", "The split has no votes", "give votes for its rows")
     rows = votes.voted
-    some = predictions if rows.size == predictions.n else predictions.take(rows)
-    assert some.votes is not None
-    return rows, some, some.votes
+    voted = predictions if rows.size == predictions.n else predictions.take(rows)
+    assert voted.votes is not None
+    return rows, voted, voted.votes
 
 
 def leaning_ends(value: float, drawn: Float, wide: float) -> tuple[float, float]:
@@ -285,10 +285,10 @@ def distance(
     >>> round(score.value, 6), score.n, score.reason
     (0.5, 1, 'one row has no spread to take an interval from')
     """
-    rows, some, votes = voted_rows(predictions)
+    rows, voted, votes = voted_rows(predictions)
     # Distances and voted rows, summed side by side: in every resample their ratio is the mean.
     table = np.zeros((predictions.n, 2))
-    table[rows, 0] = tvd_rows(np.exp(some.log_probabilities()), vote_shares(votes.of_row))
+    table[rows, 0] = tvd_rows(np.exp(voted.log_probabilities()), vote_shares(votes.of_row))
     table[rows, 1] = 1.0
     weights = np.ones(predictions.n) if predictions.weights is None else predictions.weights.of_row
     total = weights @ table
@@ -331,7 +331,7 @@ NUMBERS = ("tvd", "entropy_gap", "entropy_gap_signed", "rank", "soft_nll")
 
 
 @dataclass(frozen=True)
-class Knowing:
+class IdealModel:
     """What a model that knew the true shares would show, draw by draw."""
 
     # tvd, entropy_gap, entropy_gap_signed, rank, soft_nll: (R,), means over the rows, against their
@@ -427,7 +427,7 @@ def _concentrations(
     return out
 
 
-def knowing(votes: Float, log_p: Float, weights: Float, seed: int) -> Knowing:
+def ideal_model(votes: Float, log_p: Float, weights: Float, seed: int) -> IdealModel:
     """Draw true shares that the votes leave possible, and say what a model of them would show.
 
     Parameters
@@ -476,7 +476,7 @@ def knowing(votes: Float, log_p: Float, weights: Float, seed: int) -> Knowing:
         own[:, r] = _means(true, votes, w)
         again[:, r] = _means(true, rng.multinomial(people, true).astype(np.float64), w)
         gaps[r] = (np.take_along_axis(true - shares, answer, axis=1))[:, 0]
-    return Knowing(
+    return IdealModel(
         tvd=own[0],
         entropy_gap=own[1],
         entropy_gap_signed=own[2],

@@ -17,7 +17,7 @@ from core.errors import Notice, UsageError
 from core.metrics import METRICS
 from core.metrics.comparison import Compared, Comparison, compare
 from core.metrics.human import HumanAudit
-from core.metrics.macro import ChanceAmong, corrected_verdicts
+from core.metrics.macro import ChanceAfterHolm, corrected_verdicts
 from core.metrics.paired import PAIRABLE, Difference
 from core.metrics.records import (
     Audit,
@@ -31,7 +31,7 @@ from core.metrics.records import (
     Verdict,
     WeightSummary,
 )
-from core.metrics.verdict import SETTLED
+from core.metrics.verdict import VERDICT_LEVEL
 from core.metrics.votes import DISTANCE
 from core.ood.scores import SCORES
 from core.ood.separation import POSITIVE
@@ -195,7 +195,7 @@ def _verdict(verdict: Verdict) -> Json:
                 slope = item.statistic == Statistic.SLOPE
                 names = ENDS if slope else ("value", "q95")
                 evidence |= {name: finite(getattr(item, name)) for name in names}
-                evidence |= {"level": SETTLED} if slope else {}
+                evidence |= {"level": VERDICT_LEVEL} if slope else {}
             out["evidence"].append(evidence)
     if verdict.small is not None:
         out["small"] = float(verdict.small)
@@ -207,7 +207,7 @@ def _verdict(verdict: Verdict) -> Json:
     if verdict.deviant is not None:
         out["deviant"] = asdict(verdict.deviant) | {"bounds": list(verdict.deviant.bounds)}
         del out["deviant"]["ties"]
-    if isinstance(verdict, ChanceAmong):
+    if isinstance(verdict, ChanceAfterHolm):
         out |= {"p_holm": verdict.p_holm, "alone": _verdict(verdict.alone)}
     return out | {"reason": NO_TEST} if out["p_value"] is None else out
 

@@ -132,7 +132,7 @@ def by_date(of_row: Int) -> Grouping:
         return Grouping((MISSING,) * of_row.size, (MISSING,) if of_row.size else ())
     # The finest period of which few enough are needed.
     spans = {name: months // length for name, length in PERIODS.items()}
-    fitting = (name for name, some in spans.items() if some.max() - some.min() < MOST)
+    fitting = (name for name, periods in spans.items() if periods.max() - periods.min() < MOST)
     period = next(fitting, "year")
     first = int(spans[period].max()) - MOST + 1
     cut = first if spans[period].min() < first else None

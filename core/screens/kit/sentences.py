@@ -6,7 +6,7 @@ from dataclasses import replace
 from core.codes import NoticeCode
 from core.defaults import N_BINS_MAX
 from core.errors import Notice
-from core.metrics.macro import ChanceAmong
+from core.metrics.macro import ChanceAfterHolm
 from core.metrics.records import (
     BEYOND_CHANCE,
     SLOPE,
@@ -146,7 +146,7 @@ def verdict_sentence(target: TargetAudit, noun: str = "labels") -> Sentence:
     n = int(target.bins.count.sum())
     if n == 0:  # many labels pooled: the verdict already counts them
         return Sentence((Phrase(target.verdict.text),))
-    if isinstance(target.verdict, ChanceAmong):
+    if isinstance(target.verdict, ChanceAfterHolm):
         first = Phrase(f"Could be chance among {target.verdict.labels} {noun}.")
         second = (taken_alone(target, noun), bin_sentence(target), effective_n_words(target))
         return Sentence((first,), " ".join(filter(None, second)))
@@ -231,7 +231,7 @@ def plain_above(target: TargetAudit) -> str:
 def taken_alone(target: TargetAudit, noun: str = "labels") -> str:
     """Return what is found of a label alone that could be chance among many; else nothing."""
     verdict = target.verdict
-    if not isinstance(verdict, ChanceAmong):
+    if not isinstance(verdict, ChanceAfterHolm):
         return ""
     alone = replace(target, verdict=verdict.alone)
     code = verdict.alone.code
@@ -362,9 +362,9 @@ def plain_sentence(target: TargetAudit) -> Sentence:
     if classes and not _by_class(target):  # on the side of the furthest off
         alike = [cell for cell in classes if cell.gap * classes[0].gap > 0.0]
         rest += f" Furthest off: answers {plain_class_answers(alike)}."
-    if isinstance(target.verdict, ChanceAmong):
-        looks = f"Taken alone it looks off; among {target.verdict.labels} that could be chance."
-        rest = f"{looks} {rest}"
+    if isinstance(target.verdict, ChanceAfterHolm):
+        alone = f"Taken alone it looks off; among {target.verdict.labels} that could be chance."
+        rest = f"{alone} {rest}"
     return Sentence((Phrase(first, CODE_TONES[code]), Phrase(f" {rest}")))
 
 

@@ -12,7 +12,7 @@ from core.metrics import clinical
 from core.metrics.clinical import Bands, shifted
 from core.metrics.clinical.groups import too_few
 from core.metrics.intervals import quantile
-from core.metrics.macro import ChanceAmong
+from core.metrics.macro import ChanceAfterHolm
 from core.metrics.notices import summary_of
 from core.metrics.ranked import SortedOutcomes
 from core.metrics.records import BEYOND_CHANCE, DETECTED, SLOPE, Floor, Score, VerdictCode
@@ -129,8 +129,8 @@ def _spread(source: ClinicSource, analysis: OneFinding) -> str:
     if unjudged:
         return f"No verdict on the spread of its scores {interval}: {unjudged}."
     if outside(slope, 1.0) and not _detected(analysis):
-        among = isinstance(analysis.audit.verdict, ChanceAmong)
-        rest = "among all findings" if among else "when mean and bins are tested too"
+        by_holm = isinstance(analysis.audit.verdict, ChanceAfterHolm)
+        rest = "among all findings" if by_holm else "when mean and bins are tested too"
         return (
             f"The spread of its scores could be chance {interval}: taken alone its interval "
             f"excludes 1, but not {rest}."

@@ -26,7 +26,7 @@ from core.metrics.votes import (
     alike_rows,
     ece_floor,
     entropy_rows,
-    knowing,
+    ideal_model,
     log_likelihoods,
     majority_shares,
     share_ece,
@@ -299,7 +299,7 @@ def test_the_floor_is_what_a_model_that_knows_would_show(people, model):
     votes = rng.multinomial(people, true / true.sum(axis=1, keepdims=True)).astype(float)
     p = {"knows": true, "too_sure": true**2, "knows_nothing": rng.dirichlet([1, 1, 1], n)}[model]
     p = p / p.sum(axis=1, keepdims=True)
-    known = knowing(votes, np.log(p), np.ones(n), 0)
+    known = ideal_model(votes, np.log(p), np.ones(n), 0)
     shares = vote_shares(votes)
     entropies = entropy_rows(true) - entropy_rows(shares)
     truth = {
@@ -320,7 +320,7 @@ def test_the_floor_of_known_shares_is_the_binomial_distance():
     rng = np.random.default_rng(0)
     votes = rng.multinomial(people, shares, size=1_000).astype(float)
     logits = np.log(np.tile(shares, (1_000, 1)))
-    known = knowing(votes, logits, np.ones(1_000), 0)
+    known = ideal_model(votes, logits, np.ones(1_000), 0)
     exact = sum(slow.binomial_distance(people, q) for q in shares.tolist()) / 2
     assert known.tvd.mean() == pytest.approx(exact, abs=0.01)
 
