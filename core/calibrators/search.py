@@ -115,7 +115,7 @@ SLACK = 0.25  # of the fall over a stretch: how far the mean confidence may leav
 ROUNDING = 1e-12
 ZOOM_POINTS = 21
 POLISH_STEPS = 200  # evaluations
-SETTLE_STEPS = 12
+NEWTON_STEPS = 12
 STEP = np.array([2.0**-10, 2.0**-11])  # of gamma and log T: differences stand for derivatives
 SETTLED = 1e-13  # of the NLL, that one more step would gain
 
@@ -379,7 +379,7 @@ def newton_refine(
     free = slice(1 if along_gamma else 2)
     low, high = np.array([bounds[0], np.log(bounds[1])]).T
     at, last = np.array([start.gamma, np.log(start.temperature)]), np.inf
-    for _ in range(SETTLE_STEPS):
+    for _ in range(NEWTON_STEPS):
         # The differences of `_around` need room on either side within the bounds.
         if (at - STEP < low)[free].any() or (at + STEP > high)[free].any():
             break

@@ -62,7 +62,7 @@ class LayoutIndex:
         """Return networks of a name without its library, and of alike names; none if none is."""
         plain = name.lower().replace("-", "_").rpartition(":")[2]
         by_own: dict[str, list[str]] = {}
-        for network in sorted(self.names(), key=lambda one: (one.startswith("timm:"), one)):
+        for network in sorted(self.names(), key=lambda name: (name.startswith("timm:"), name)):
             by_own.setdefault(network.rpartition(":")[2], []).append(network)
         alike = [own for own in by_own if own == plain or own.startswith(f"{plain}_")]
         alike = sorted(alike, key=len) or get_close_matches(plain, by_own, NEAR)

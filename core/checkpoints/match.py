@@ -76,12 +76,12 @@ def nearest(tensors: Sequence[TensorInfo], models: Iterable[str], n_outputs: int
     best: Match | None = None
     for model in nsmallest(MATCHED, models, key=off):
         size = input_size(model, SIZE)
-        one = match(tensors, model, n_outputs=n_outputs, channels=channels, size=size)
-        if one.likely_outputs not in (None, 0, n_outputs):
-            likely = one.likely_outputs or 1
-            one = match(tensors, model, n_outputs=likely, channels=channels, size=size)
-        if best is None or one.wrong < best.wrong:
-            best = one
+        candidate = match(tensors, model, n_outputs=n_outputs, channels=channels, size=size)
+        if candidate.likely_outputs not in (None, 0, n_outputs):
+            likely = candidate.likely_outputs or 1
+            candidate = match(tensors, model, n_outputs=likely, channels=channels, size=size)
+        if best is None or candidate.wrong < best.wrong:
+            best = candidate
     return best if best is not None and best.matched > MOST_OF * best.total else None
 
 

@@ -21,7 +21,7 @@ SHOWN: Final = 10  # names of tensors in a refusal
 MAX_PREFIXES: Final = 3  # one inside the other
 LARGE: Final = 0.3  # share of the tensors from which a first part of names may be the network
 # Beside a network in the state of a training: losses, measures, copies of the network.
-BESIDE: Final = re.compile(
+TRAINING_PARTS: Final = re.compile(
     r"(^|_)(criterion|loss|losses|metrics?|acc|accuracy|auroc|auc|f1|confmat|ema|teacher|averaged|swa)"
     r"(_|\d|$)"
 )
@@ -193,7 +193,7 @@ def _without_prefixes(renaming: Renaming, depth: int) -> Iterator[Renaming]:
     counts = Counter(name.partition(".")[0] for name in names if "." in name)
     for part, count in counts.most_common():
         others = (name.partition(".")[0] for name in names if not _in(name, part))
-        if count >= LARGE * len(names) and all(map(BESIDE.search, others)):
+        if count >= LARGE * len(names) and all(map(TRAINING_PARTS.search, others)):
             inside = _unwrapped(_stripped(renaming, f"{part}."))
             yield from _without_prefixes(inside, depth + 1)
 

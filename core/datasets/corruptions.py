@@ -235,8 +235,8 @@ def _distances(edges: Bool) -> Float:
         padded = np.pad(distances, ((0, 0), (2, 2), (2, 2)), constant_values=FAR)
         nearer = distances
         for (down, across), cost in STEPS.items():
-            beside = padded[:, 2 + down : 2 + down + height, 2 + across : 2 + across + width]
-            nearer = np.minimum(nearer, beside + cost)
+            reached = padded[:, 2 + down : 2 + down + height, 2 + across : 2 + across + width]
+            nearer = np.minimum(nearer, reached + cost)
         if (distances - nearer).max(initial=0) < ROUNDING:
             return distances
         distances = nearer
@@ -258,7 +258,7 @@ def _is_ridge(strength: Float, down: Float, across: Float) -> Bool:
     padded = np.pad(strength, ((0, 0), (1, 1), (1, 1)))
     height, width = strength.shape[1:]
 
-    def beside(row: int, column: int) -> Float:
+    def neighbour(row: int, column: int) -> Float:
         return padded[:, 1 + row : 1 + row + height, 1 + column : 1 + column + width]
 
     level = np.abs(down) < DIAGONAL * np.abs(across)
@@ -266,11 +266,11 @@ def _is_ridge(strength: Float, down: Float, across: Float) -> Bool:
     falling = down * across >= 0  # the gradient points down right, or up left
     slanted = np.where(
         falling,
-        (strength > beside(-1, -1)) & (strength > beside(1, 1)),
-        (strength > beside(-1, 1)) & (strength > beside(1, -1)),
+        (strength > neighbour(-1, -1)) & (strength > neighbour(1, 1)),
+        (strength > neighbour(-1, 1)) & (strength > neighbour(1, -1)),
     )
-    sideways = (strength > beside(0, -1)) & (strength >= beside(0, 1))
-    endways = (strength > beside(-1, 0)) & (strength >= beside(1, 0))
+    sideways = (strength > neighbour(0, -1)) & (strength >= neighbour(0, 1))
+    endways = (strength > neighbour(-1, 0)) & (strength >= neighbour(1, 0))
     return np.asarray(np.where(level, sideways, np.where(upright, endways, slanted)))
 
 
@@ -480,10 +480,10 @@ def plasma(uniform: Float, decay: float) -> Float:
         centres = field[middle]
         top = (slice(None), slice(None, None, step), slice(half, None, step))
         left = (slice(None), slice(half, None, step), slice(None, None, step))
-        above = centres + np.roll(centres, 1, axis=1) + corners + np.roll(corners, -1, axis=2)
-        beside = centres + np.roll(centres, 1, axis=2) + corners + np.roll(corners, -1, axis=1)
-        _displace(field, top, above, uniform, reach)
-        _displace(field, left, beside, uniform, reach)
+        around_top = centres + np.roll(centres, 1, axis=1) + corners + np.roll(corners, -1, axis=2)
+        around_left = centres + np.roll(centres, 1, axis=2) + corners + np.roll(corners, -1, axis=1)
+        _displace(field, top, around_top, uniform, reach)
+        _displace(field, left, around_left, uniform, reach)
         step, reach = half, reach / decay
     field -= field.min(axis=(1, 2), keepdims=True)
     return np.asarray(field / field.max(axis=(1, 2), keepdims=True))

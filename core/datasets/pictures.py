@@ -133,12 +133,12 @@ def decode(root: Path, name: str, size: Size | None = None, scaling: Scaling = S
             if source.format != "MPO" and getattr(source, "n_frames", 1) > 1:
                 what = f"The picture {name} has several frames"
                 raise Refused("IMAGE_FRAMES", what, "save the frame that is meant", location=name)
-            held = source.getexif().get(ExifTags.Base.Orientation, 1)
-            turn = TURNS.get(held)
+            orientation = source.getexif().get(ExifTags.Base.Orientation, 1)
+            turn = TURNS.get(orientation)
             if size is None:
                 picture = _without_palette(source)
             else:
-                sideways = turn is not None and held > 4  # its height is stored as its width
+                sideways = turn is not None and orientation > 4  # its height is stored as its width
                 picture = scaling.apply(source, size[::-1] if sideways else size)
             upright = picture if turn is None else picture.transpose(turn)
             return np.asarray(upright.convert("RGB")).transpose(2, 0, 1)

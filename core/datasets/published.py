@@ -217,12 +217,12 @@ def _pickles(kind: CifarClass, folder: Path) -> Plain:
         with about(file):
             if (folder / file).stat().st_size > MOST_BYTES:
                 raise _unlike(file, f"has more than {MOST_BYTES // 2**20} MiB")
-            held, _ = load_pickle(memoryview((folder / file).read_bytes()))
-            if isinstance(held, dict):  # saved anew by Python 3 its keys may be bytes
-                held = {_text(key): value for key, value in held.items()}
-            if not isinstance(held, dict) or not held.keys() >= {*keys}:
+            unpickled, _ = load_pickle(memoryview((folder / file).read_bytes()))
+            if isinstance(unpickled, dict):  # saved anew by Python 3 its keys may be bytes
+                unpickled = {_text(key): value for key, value in unpickled.items()}
+            if not isinstance(unpickled, dict) or not unpickled.keys() >= {*keys}:
                 raise _unlike(file, f"holds no {' and '.join(keys)}")
-            return [resolve(held[key]) for key in keys]
+            return [resolve(unpickled[key]) for key in keys]
 
     key = kind.meta["key"].replace("label_names", "labels")
     pixels, labels = [], list[int]()

@@ -115,8 +115,8 @@ class OutsideSet:
         """Refuse values that are none."""
         fields.check(self)
         shifts: dict[str, tuple[str, ...]] = {"cifar10c": OFFICIAL, "corrupted": OWN}
-        _one_of("corruption", self.corruption, shifts.get(self.kind, ("",)))
-        _one_of("severity", self.severity, SEVERITIES if self.kind in shifts else (0,))
+        _check_choice("corruption", self.corruption, shifts.get(self.kind, ("",)))
+        _check_choice("severity", self.severity, SEVERITIES if self.kind in shifts else (0,))
         if self.kind == "folder" and not self.root:
             raise UsageError("SETTING", "No image folder is named", "name it with root")
 
@@ -163,7 +163,7 @@ def parse_name(split_name: str) -> OutsideSet | None:
     return OutsideSet(match[1], corruption=match[2], severity=int(match[3]))
 
 
-def _one_of(key: str, value: str | int, choices: Iterable[str] | Iterable[int]) -> None:
+def _check_choice(key: str, value: str | int, choices: Iterable[str] | Iterable[int]) -> None:
     if value not in choices:
         names = ", ".join(str(choice) or "an empty text" for choice in choices)
         raise UsageError("SETTING", f"{key} is {value!r:.80}", f"use {names}")

@@ -42,10 +42,10 @@ PAGE: Final = 4096  # bytes
 LOG = logging.getLogger(__name__)
 
 
-def pictures_digest(pictures: Sequence[PictureFile], *how: str) -> str:
+def pictures_digest(pictures: Sequence[PictureFile], *settings: str) -> str:
     """Return a digest of files by name, length and time, and of how they are decoded."""
     state = "\0".join(f"{p.name}\0{p.size_bytes}\0{p.changed_ns}" for p in pictures)
-    return digest(PIL.__version__, *how, state)
+    return digest(PIL.__version__, *settings, state)
 
 
 class ResizedPictures:
@@ -73,8 +73,8 @@ class ResizedPictures:
         self._bytes_each = 3 * size[0] * size[1]
         self.bytes_kept = _whole_pages(self._bytes_each)  # of a picture
         self._lock, self._failed = Lock(), False
-        how = os.O_RDWR | os.O_CREAT if filled else os.O_RDONLY
-        self._file = os.open(path, how | os.O_CLOEXEC, 0o600)
+        mode = os.O_RDWR | os.O_CREAT if filled else os.O_RDONLY
+        self._file = os.open(path, mode | os.O_CLOEXEC, 0o600)
         if filled:
             with suppress(OSError):  # a disk without locks
                 fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -157,8 +157,8 @@ def resized_pictures(
     """
     prefix = f"resized-{digest(str(root.resolve()))}"
     state = f"{prefix}-{pictures_digest(pictures, str(REDUCED), str(PAGE))}"
-    how = f"{size[0]}x{size[1]}{'-cover' * scaling.cover}{'-bicubic' * scaling.bicubic}"
-    path = home() / "cache" / f"{state}-{how}.u8"
+    form = f"{size[0]}x{size[1]}{'-cover' * scaling.cover}{'-bicubic' * scaling.bicubic}"
+    path = home() / "cache" / f"{state}-{form}.u8"
     try:
         # Only a training removes what older states left: an evaluation of few images must not.
         if filled:

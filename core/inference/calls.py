@@ -137,8 +137,8 @@ def texts(question: Json) -> Answer:
         raise Refused("EMPTY", f"{len(row_ids)} texts are asked for", f"1 to {MOST_PICTURES}")
     config = training_config(question["config"])
     root = None if config.data_root is None else Path(config.data_root)
-    found = texts_named(config.data, root, row_ids, strip=config.text.strip)
-    return {"texts": [shown(text) for text in found]}, {}
+    originals = texts_named(config.data, root, row_ids, strip=config.text.strip)
+    return {"texts": [shown(text) for text in originals]}, {}
 
 
 def ready(_question: Json) -> Answer:

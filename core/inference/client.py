@@ -120,8 +120,8 @@ class Client:
                 CallLimits(time.monotonic() + timeout_s, timeout_s, cancel),
                 next(self._ids),
             )
-            asked = {"id": number, "call": name, "asked": dict(question)}
-            request = json.dumps(asked).encode() + b"\n"
+            message = {"id": number, "call": name, "asked": dict(question)}
+            request = json.dumps(message).encode() + b"\n"
             answer = self._next_answer(request, limits)
             if answer is None:  # it had just ended for want of work
                 answer = self._next_answer(request, limits)

@@ -28,7 +28,7 @@ QUERY: Final = ("nvidia-smi", "--query-gpu=index,uuid,name,memory.free,memory.to
 PATIENCE_S: Final = 20.0
 AGAIN_S: Final = 1.0
 FRESH_S: Final = 5.0  # for which an answer of the driver holds
-ASKED_AGAIN_S: Final = 600.0  # after which PyTorch is asked again for what it lacked
+RETRY_S: Final = 600.0  # after which PyTorch is asked again for what it lacked
 TORCH_S: Final = 60.0
 # Initialising counts the devices and makes no context on any of them.
 TORCH: Final = """
@@ -77,7 +77,7 @@ def _usable(gpus: Sequence[Device]) -> tuple[Device, ...]:
         slots = dict.fromkeys(slot.strip() for slot in named.split(",") if slot.strip())
         return tuple(known.get(slot, Device(slot=slot, name=slot)) for slot in slots)
     visible = tuple(gpu for gpu in gpus if _visible(gpu))
-    period = int(time.monotonic() / ASKED_AGAIN_S)
+    period = int(time.monotonic() / RETRY_S)
     # The driver may show GPUs that this build of PyTorch cannot
     # use: a job would fail there at once.
     seen = _count_of_torch(tuple(gpu.uuid for gpu in gpus), period) if visible else 0

@@ -212,7 +212,9 @@ class JobStore:
             for torn in self.home.glob(f"{self.path.name}{TORN}*"):
                 torn.unlink(missing_ok=True)
         with self._writing() as connection:
-            connection.executemany("DELETE FROM jobs WHERE id = ?", [(one,) for one in job_ids])
+            connection.executemany(
+                "DELETE FROM jobs WHERE id = ?", [(job_id,) for job_id in job_ids]
+            )
         try:
             with closing(sqlite3.connect(self.path, timeout=BUSY_S)) as connection:
                 connection.execute("VACUUM")

@@ -322,12 +322,12 @@ TIME_IS_UP: Final = 75  # exit code of a training that stopped before its end
 _STOP: Final = "stop"  # a file of the job's folder, which every node sees
 
 
-def ask_to_stop(folder: Path) -> None:
+def request_stop(folder: Path) -> None:
     """Ask the training in a job's folder to stop."""
     (folder / _STOP).touch()
 
 
-def is_asked_to_stop(folder: Path) -> bool:
+def stop_requested(folder: Path) -> bool:
     """Whether it is to stop."""
     return (folder / _STOP).exists()
 

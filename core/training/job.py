@@ -31,7 +31,7 @@ from core.predictions import Predictions, ScoreKind
 from core.progress import Listener, on_progress
 from core.training import checkpoint, threads
 from core.training.config import TrainConfig, advice
-from core.training.folder import JobFolder, Progress, environment, is_asked_to_stop, write_progress
+from core.training.folder import JobFolder, Progress, environment, stop_requested, write_progress
 from core.training.loop import EVERY_S, TrainingOutcome, train
 from core.training.parts import TrainingSetup, assemble, connect, predict
 
@@ -98,7 +98,7 @@ def trained(
 
     def late() -> bool:
         spent = time.monotonic() - began
-        return is_asked_to_stop(folder.path) or (seconds is not None and spent >= seconds)
+        return stop_requested(folder.path) or (seconds is not None and spent >= seconds)
 
     rest = [(part, torch.arange(len(part))) for part in (data.val, data.test)]
     prepared = keep_resized([(data.train, parts.rows), *rest], late)  # all ranks share the work

@@ -30,7 +30,7 @@ from core.models.build import exact
 from core.predictions import Outcomes, Task
 from core.training import checkpoint, threads
 from core.training.distributions import correspondence, learned_logits, norm_histogram, reliability
-from core.training.folder import Epoch, JobFolder, Progress, is_asked_to_stop, write_progress
+from core.training.folder import Epoch, JobFolder, Progress, stop_requested, write_progress
 from core.training.images import Augmentation, RandomCrops
 from core.training.parts import (
     TrainingSetup,
@@ -188,16 +188,16 @@ class TrainingProgress:
     def __init__(self, parts: TrainingSetup, folder: JobFolder) -> None:
         self._parts = parts
         self._folder = folder
-        self._began = self._said = time.monotonic()
+        self._began = self._written = time.monotonic()
         self._first = float(parts.epoch)
         self._recent = deque([(self._began, 0.0)])  # when how many epochs were done
 
     def stepped(self, batch: int, n_batches: int) -> None:
         """Take note of a step; `batch` of `n_batches` of this epoch are done."""
         now = time.monotonic()
-        if now - self._said < EVERY_S:
+        if now - self._written < EVERY_S:
             return
-        self._said = now
+        self._written = now
         parts, spent = self._parts, now - self._began
         done = parts.epoch + batch / n_batches - self._first  # evaluations count in the time
         left = parts.config.epochs - self._first - done
@@ -296,7 +296,7 @@ def train(
     """Train from the last checkpoint, or from the start, to the end.
 
     `folder`: takes events, validation logits and checkpoints as they come; `seconds`: stop at the
-    end of the first epoch after so long, as where `ask_to_stop` was called.
+    end of the first epoch after so long, as where `request_stop` was called.
 
     Raises
     ------
@@ -342,7 +342,7 @@ def train(
             # epoch, so a resume needs no state of them.
             late = seconds is not None and time.monotonic() - began >= seconds
             # ranks end together, as the first does
-            late = parts.fabric.broadcast(late or is_asked_to_stop(folder.path))
+            late = parts.fabric.broadcast(late or stop_requested(folder.path))
             ends = late or parts.epoch == config.epochs
             if leads:
                 due = ends or parts.epoch % config.checkpoint_every == 0

@@ -82,7 +82,7 @@ FIXED = {
 }
 PLAIN: Final = 1e8  # beside which the sums of Adagrad vanish, so that its steps are plain ones
 UNCOMPILED: Final = "the network could not be compiled and trains without, which is slower"
-WORTH_COMPILING = 5_000  # steps on a GPU; fewer do not pay for the minute that compiling takes
+FEWEST_COMPILED = 5_000  # steps on a GPU; fewer do not pay for the minute that compiling takes
 
 
 @dataclass
@@ -283,7 +283,7 @@ def compiles(config: TrainConfig, device: torch.device, n_rows: int) -> bool:
         return config.compile == "on"
     steps = config.epochs * config.n_batches(n_rows)
     # Batches of texts differ in length, and each would be compiled anew.
-    return device.type == "cuda" and steps >= WORTH_COMPILING and not config.of_texts
+    return device.type == "cuda" and steps >= FEWEST_COMPILED and not config.of_texts
 
 
 def try_compiling(parts: TrainingSetup, images: Tensor) -> None:
@@ -314,7 +314,7 @@ def try_compiling(parts: TrainingSetup, images: Tensor) -> None:
         reasons = [reason] * fabric.world_size
         if fabric.world_size > 1:
             torch.distributed.all_gather_object(reasons, reason)
-        failed = [rank for rank, found in enumerate(reasons) if found is not None]
+        failed = [rank for rank, reason in enumerate(reasons) if reason is not None]
         if failed:
             break
     if fabric.world_size > 1:  # else ranks that failed would wait for the others' buffers
@@ -549,8 +549,8 @@ def predict(parts: TrainingSetup, split: LabelledRows, rows: Tensor | None = Non
     mode, and in float32 whatever the precision of training, because confidence is read off them.
     """
     fabric = parts.fabric
-    asked = torch.arange(len(split)) if rows is None else rows
-    batches = torch.split(asked, parts.at_once * fabric.world_size)
+    chosen = torch.arange(len(split)) if rows is None else rows
+    batches = torch.split(chosen, parts.at_once * fabric.world_size)
     stored = split.inputs([share(fabric, batch) for batch in batches], fabric.device)
     was_training = parts.net.training
     parts.net.eval()

@@ -579,8 +579,8 @@ def simulated_votes(
         own = known.digit[rows]
         means = np.stack([known.pixels[rows[own == k]].mean(axis=0) for k in range(len(_NAMES))])
         seen = images.pixels + VOTER_NOISE * rng.normal(size=images.pixels.shape)
-        apart = ((seen[:, None] - means) ** 2).sum(axis=2)
-        votes[np.arange(images.digit.size), apart.argmin(axis=1)] += 1.0
+        distances = ((seen[:, None] - means) ** 2).sum(axis=2)
+        votes[np.arange(images.digit.size), distances.argmin(axis=1)] += 1.0
     return Votes.of(f"{n_voters} simulated voters", votes)
 
 

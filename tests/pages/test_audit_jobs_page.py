@@ -12,7 +12,7 @@ from core.commands import audit_job
 from core.jobs.audit import AuditSpec
 from core.jobs.local import open_jobs
 from core.jobs.records import SLURM, Failure, Job, JobState
-from core.jobs.slurm import commands
+from core.jobs.slurm import controller
 from core.jobs.store import JobStore
 from core.process_identity import identity
 from core.training.folder import JobFolder, Progress, write_progress
@@ -99,7 +99,7 @@ def test_in_a_cluster_it_asks_for_cores_alone(home, shards, tmp_path, monkeypatc
         (tmp_path / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     machine.has_cluster.clear()
-    commands._ask_controller.cache_clear()
+    controller._ask_controller.cache_clear()
     (home / "slurm.json").write_text(json.dumps({"partition": "gpu", "gpus": 2, "nodes": 2}))
     test = opened()
     test.selectbox(key=machine.CHOICE).set_value(SLURM)
@@ -108,7 +108,7 @@ def test_in_a_cluster_it_asks_for_cores_alone(home, shards, tmp_path, monkeypatc
     assert (job.launcher, job.request.partition) == (SLURM, "gpu")
     assert (job.request.gpus, job.request.nodes) == (0, 1)
     machine.has_cluster.clear()
-    commands._ask_controller.cache_clear()
+    controller._ask_controller.cache_clear()
 
 
 def test_a_running_one_says_what_it_does(home, shards):

@@ -8,7 +8,7 @@ import pytest
 
 from core.jobs.local import open_jobs
 from core.jobs.records import SLURM, SlurmRequest
-from core.jobs.slurm import commands
+from core.jobs.slurm import controller
 from core.jobs.slurm.launcher import SlurmLauncher
 from pages.ui.jobs import machine
 from tests.pages.seen import fine, opened
@@ -23,10 +23,10 @@ SAYS = {
 @pytest.fixture
 def page(home):
     machine.has_cluster.clear()
-    commands._ask_controller.cache_clear()
+    controller._ask_controller.cache_clear()
     yield partial(opened, "train")
     machine.has_cluster.clear()
-    commands._ask_controller.cache_clear()
+    controller._ask_controller.cache_clear()
 
 
 @pytest.fixture

@@ -204,10 +204,10 @@ def load_texts(
     if settings.embeddings is None:
         return data
     path = Path(settings.embeddings)
-    vectors, n_found = read_vectors(path, data.vocabulary, settings.dimension)
+    vectors, n_known = read_vectors(path, data.vocabulary, settings.dimension)
     n_words = len(data.vocabulary) - 2 - trees
     others = "0" if settings.fixed else "drawn"
-    text = f"{path.name} has vectors of {n_found:,} of {n_words:,} words; the others are {others}."
+    text = f"{path.name} has vectors of {n_known:,} of {n_words:,} words; the others are {others}."
     # Vectors decide what is learned, so they count in the digest of the data.
     return replace(
         data,

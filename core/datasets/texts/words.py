@@ -256,7 +256,7 @@ def read_vectors(path: Path, known: Sequence[str], dimension: int) -> tuple[Vect
     -------
     vectors : (V, dimension) float32
         Rows of NaN for words that the file does not have.
-    n_found : int
+    n_known : int
 
     Raises
     ------

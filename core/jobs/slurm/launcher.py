@@ -11,7 +11,7 @@ from core.inference.config import EvaluationConfig
 from core.jobs import failures
 from core.jobs.audit import AuditSpec, check_request
 from core.jobs.records import Job, JobState, Promise, SlurmRequest, watched
-from core.jobs.slurm import commands
+from core.jobs.slurm import controller, messages
 from core.jobs.slurm.supervisor import over
 from core.jobs.store import LIVE, JobStore, check_quota
 from core.training.config import TrainConfig
@@ -46,16 +46,16 @@ class SlurmLauncher:
     def check(self, job: Job) -> None:
         """Refuse where there is no cluster; UsageError CLUSTER. What it has, the cluster says."""
         del job
-        commands.check()
+        controller.check()
 
     def submit(self, jobs: Sequence[Job], most: int | None) -> list[Job]:
         """Submit jobs, several as one array, and take them into the table; all or none.
 
         What is submitted and never taken in does nothing: its supervisor waits for the row in vain.
         """
-        commands.check()
+        controller.check()
         check_quota(self._store.all(), jobs, most)  # again where the table takes them in
-        cluster_ids = commands.submit(self._store.home, jobs)
+        cluster_ids = controller.submit(self._store.home, jobs)
         submitted = [
             replace(job, cluster=number) for job, number in zip(jobs, cluster_ids, strict=True)
         ]
@@ -63,27 +63,27 @@ class SlurmLauncher:
             return self._store.add(submitted, most=most)
         except BaseException:
             with suppress(LibraryError):
-                commands.cancel(submitted)
+                controller.cancel(submitted)
             raise
 
     def cancel(self, job: Job) -> None:
         """Cancel a job in the cluster; its supervisor ends the whole tree."""
-        commands.ask_to_cancel(self._store.folder(job.id))
-        commands.cancel([job])
+        messages.request_cancel(self._store.folder(job.id))
+        controller.cancel([job])
 
     def reconcile(self, job: Job) -> None:
         """Take into the table what the job's supervisor and the cluster say of it."""
-        states = commands.states()
-        seen = commands.seen_of(states, job)
+        states = controller.states()
+        seen = controller.seen_of(states, job)
         # What would end or move the job is asked for again, past the cached answer.
         changed = (
-            seen is None or seen.state in commands.OVER or (_waits(seen) and job.state in LIVE)
+            seen is None or seen.state in controller.OVER or (_waits(seen) and job.state in LIVE)
         )
         if states is not None and changed:  # the answer may be of before it was submitted
-            states = commands.ask("--me", "--array")
-            seen = commands.seen_of(states, job)
+            states = controller.ask("--me", "--array")
+            seen = controller.seen_of(states, job)
         path = self._store.folder(job.id)
-        begun, ended = commands.begun_of(path), commands.ended_of(path)  # later than the answer
+        begun, ended = messages.begun_of(path), messages.ended_of(path)  # later than the answer
         # A requeued job begins again under the same id: another
         # supervisor, or the same one seen late.
         new = begun is not None and job.supervisor != begun.supervisor
@@ -94,12 +94,12 @@ class SlurmLauncher:
             )
         if ended is not None:
             self._follow(job, **ended.changes)
-        elif seen is not None and seen.state in commands.OVER:
+        elif seen is not None and seen.state in controller.OVER:
             self._end(job, seen.state)
         # The controller has forgotten it and no supervisor beats:
         # accounting is asked last, as it is slow.
         elif states is not None and seen is None and not watched(job, path):
-            self._end(job, commands.accounted(job) or "")
+            self._end(job, controller.accounted(job) or "")
         elif _waits(seen) and job.state in LIVE:  # it was queued again
             self._follow(job, state=JobState.QUEUED)
 
@@ -117,8 +117,8 @@ class SlurmLauncher:
         return self._store.follow(job, **changes) or job
 
 
-def _waits(seen: commands.Seen | None) -> bool:
-    return seen is not None and seen.state in commands.WAITING
+def _waits(seen: controller.Seen | None) -> bool:
+    return seen is not None and seen.state in controller.WAITING
 
 
 def fitted(
@@ -153,5 +153,5 @@ def fitted(
 
 def waiting_for(job: Job) -> str:
     """Return why a job waits, in the cluster's words; empty where nobody says."""
-    seen = commands.seen_of(commands.states(), job)
+    seen = controller.seen_of(controller.states(), job)
     return seen.reason if seen is not None and _waits(seen) and seen.reason != "None" else ""

@@ -31,12 +31,12 @@ from core.jobs.records import (
     beat,
     last_beat,
 )
-from core.jobs.slurm import commands
-from core.jobs.slurm.commands import Begun, Ended
+from core.jobs.slurm import controller, messages
+from core.jobs.slurm.messages import Begun, Ended
 from core.jobs.supervisor import PROGRAMS, Supervisor
 from core.process_identity import alive, identity, this_boot
 from core.training import ranks
-from core.training.folder import TIME_IS_UP, ask_to_stop
+from core.training.folder import TIME_IS_UP, request_stop
 
 RECORDED_S: Final = 60.0  # in which a submission that was acknowledged has written its row
 LOOK_S: Final = 0.2
@@ -65,7 +65,7 @@ def main(home: Path, job_ids: list[str], programs: Mapping[str, str] = PROGRAMS)
         supervisor.conclude(None, "", 0)
     else:
         supervisor.run()
-    if commands.ended_of(path) is None and not supervisor.superseded:  # the next need not wait
+    if messages.ended_of(path) is None and not supervisor.superseded:  # the next need not wait
         (path / BEAT).unlink(missing_ok=True)
     return 0
 
@@ -77,18 +77,18 @@ def _begin(path: Path, begun: Begun) -> bool:
     """
     while True:
         # Another id in the cluster: this job was submitted twice, and the other one has it.
-        former = commands.begun_of(path)
+        former = messages.begun_of(path)
         if former is not None and former.cluster != begun.cluster:
             return False
         if former is not None:
             _outlast(former, path)
-        job = commands.job_of(path)
-        if commands.ended_of(path) is not None or job is None or job.state.ended:
+        job = messages.job_of(path)
+        if messages.ended_of(path) is not None or job is None or job.state.ended:
             return False
         beat(path)
-        if commands.begin(path, begun, former):
+        if messages.begin(path, begun, former):
             return True
-        if commands.begun_of(path) is None:  # what stands there cannot be read
+        if messages.begun_of(path) is None:  # what stands there cannot be read
             return False
 
 
@@ -98,7 +98,7 @@ def _outlast(former: Begun, path: Path) -> None:
     # stopped, which a shared disk may show late.
     here = former.supervisor.boot == this_boot()
     last, since = last_beat(path), time.monotonic()
-    while commands.ended_of(path) is None:
+    while messages.ended_of(path) is None:
         now = last_beat(path)
         silent = not now or time.monotonic() - since >= QUIET_S
         if not alive(former.supervisor) if here else silent:
@@ -117,7 +117,7 @@ def own_id() -> str:
 def _recorded(path: Path) -> Job | None:
     """Return a job once it is in the table; None where its submission came to nothing."""
     deadline = time.monotonic() + RECORDED_S
-    while (job := commands.job_of(path)) is None and time.monotonic() < deadline:
+    while (job := messages.job_of(path)) is None and time.monotonic() < deadline:
         time.sleep(LOOK_S)
     return job
 
@@ -135,11 +135,11 @@ class NodeTable:
     def get(self, job_id: str) -> Job:
         """Return a job as this node runs it."""
         path = self.folder(job_id)
-        job, begun = commands.job_of(path), commands.begun_of(path)
+        job, begun = messages.job_of(path), messages.begun_of(path)
         if job is None or begun is None:
             raise LibraryError("JOBS", f"The folder of job {job_id} cannot be read", "restore it")
-        asked = "cancel" if commands.cancel_is_asked(path) else ""
-        return replace(job, state=JobState.RUNNING, supervisor=begun.supervisor, asked=asked)
+        request = "cancel" if messages.cancel_requested(path) else ""
+        return replace(job, state=JobState.RUNNING, supervisor=begun.supervisor, asked=request)
 
     def running(self, job: Job) -> Job:
         """Return the job: that it runs is known since it began."""
@@ -148,7 +148,7 @@ class NodeTable:
     def end(self, job: Job, outcome: Outcome) -> Job:
         """Say how a job ended; LibraryError JOBS where the disk does not take it."""
         try:
-            commands.end(self.folder(job.id), Ended(at=time.time(), **vars(outcome)))
+            messages.end(self.folder(job.id), Ended(at=time.time(), **vars(outcome)))
         except OSError as error:
             what = f"The end of job {job.id} cannot be written ({error.strerror})"
             raise LibraryError("JOBS", what, "free some space") from error
@@ -162,8 +162,8 @@ class ClusterSupervisor(Supervisor):
         super().__init__(table, job, programs)
         self._warned: float | None = None
         self._checkpoints = self._newest_checkpoint()
-        self._said_before = _size(OWN_OUTPUT)  # by earlier starts
-        signal.signal(getattr(signal, f"SIG{commands.WARNING}"), self._warn)
+        self._earlier_output = _size(OWN_OUTPUT)  # by earlier starts
+        signal.signal(getattr(signal, f"SIG{controller.WARNING}"), self._warn)
 
     @property
     def _request(self) -> SlurmRequest:
@@ -173,7 +173,7 @@ class ClusterSupervisor(Supervisor):
     @property
     def superseded(self) -> bool:
         """Whether another start took this one for gone, and has begun in its place."""
-        begun = commands.begun_of(self.folder)
+        begun = messages.begun_of(self.folder)
         return begun is not None and begun.supervisor != self.job.supervisor
 
     def command(self) -> list[str]:
@@ -208,7 +208,7 @@ class ClusterSupervisor(Supervisor):
         beat(self.folder)
         # In this order: what somebody wanted, what the cluster did,
         # whose time was up, what the process did.
-        if commands.cancel_is_asked(self.folder):
+        if messages.cancel_requested(self.folder):
             self.end(Outcome(state=JobState.CANCELLED, exit_code=code))
         elif reason == "stopped" and not self.succeeded():
             self._follow_cluster(code)
@@ -225,8 +225,8 @@ class ClusterSupervisor(Supervisor):
         words are missing, on a full disk for example, the controller knows whether it ends the job.
         One that crashed may have forgotten the job: then nobody cancelled it, and it is lost.
         """
-        why, states = self._cluster_words(), commands.ask("--me", "--array")
-        seen = commands.seen_of(states, self.job)
+        why, states = self._cluster_words(), controller.ask("--me", "--array")
+        seen = controller.seen_of(states, self.job)
         if why == CANCELLED and (seen is not None or states is None):
             self.end(Outcome(state=JobState.CANCELLED, exit_code=code))
         elif why == TIME_LIMIT:  # the warning came before this process listened
@@ -245,7 +245,7 @@ class ClusterSupervisor(Supervisor):
         # The same time again would end at the same place, for ever:
         # no new checkpoint since this start.
         stuck = code != TIME_IS_UP and self._newest_checkpoint() <= self._checkpoints
-        given_up = stuck and not commands.preempted(self.job)
+        given_up = stuck and not controller.preempted(self.job)
         if not given_up:
             self._log.write(b"queued again, to continue from the last checkpoint\n")
         if given_up or not self._requeue():
@@ -253,7 +253,7 @@ class ClusterSupervisor(Supervisor):
             self.end(Outcome(state=JobState.FAILED, exit_code=code, failure=failure))
 
     def _requeue(self) -> bool:
-        return commands.requeue(self.job, partial(beat, self.folder))
+        return controller.requeue(self.job, partial(beat, self.folder))
 
     def _cluster_words(self) -> str | None:
         """Return why the cluster ends this job, empty where it was cancelled; None if it does not.
@@ -261,9 +261,9 @@ class ClusterSupervisor(Supervisor):
         Its controller would say for some minutes only.
         """
         with suppress(OSError), OWN_OUTPUT.open("rb") as file:
-            file.seek(self._said_before)
-            said = ENDS.findall(file.read().decode("utf-8", "replace"))
-            return str(said[-1]) if said else None
+            file.seek(self._earlier_output)
+            endings = ENDS.findall(file.read().decode("utf-8", "replace"))
+            return str(endings[-1]) if endings else None
         return None
 
     def _newest_checkpoint(self) -> str:
@@ -274,7 +274,7 @@ class ClusterSupervisor(Supervisor):
         if self.job.kind == "train" and self._warned is None:
             self._warned = time.monotonic()
             with suppress(OSError):  # a full disk: it is stopped when the time is up
-                ask_to_stop(self.folder)
+                request_stop(self.folder)
 
 
 def over(job: Job, state: str) -> Failure:
@@ -301,8 +301,8 @@ def over(job: Job, state: str) -> Failure:
     return failures.lost(what, job.kind)
 
 
-def _ends(seen: commands.Seen | None) -> bool:
-    return seen is not None and seen.state in commands.OVER | {"COMPLETING"}
+def _ends(seen: controller.Seen | None) -> bool:
+    return seen is not None and seen.state in controller.OVER | {"COMPLETING"}
 
 
 def _size(path: Path) -> int:

@@ -241,7 +241,6 @@ def records_in(tree: object, records: str | None) -> list[Row] | None:
     Raises Refused UNDECIDED: several lists may be meant. AMBIGUOUS_KEYS: there is no list at the
     path. CSV_HEADER: two lists have one path.
     """
-    # Keys may hold dots, so two lists can have one path: refused, not chosen.
     pairs = list(_lists(tree, "", 0)) if isinstance(tree, dict) else []
     lists = dict(pairs)
     if len(lists) < len(pairs):
@@ -328,14 +327,14 @@ def harness_contents(rows: Sequence[Row]) -> Contents | None:
     lengths = np.ones((2, len(rows), width))
     for at, (values, words) in enumerate(zip(options, texts, strict=True)):
         logits[at, : len(values)] = values
-        for how, strip in enumerate((" ", "")):  # what parts an option from its question
-            lengths[how, at, : len(values)] = [max(1, len(w.removeprefix(strip))) for w in words]
+        for which, strip in enumerate((" ", "")):  # what parts an option from its question
+            lengths[which, at, : len(values)] = [max(1, len(w.removeprefix(strip))) for w in words]
     # The right option of each row: its number, its text or its letter, alike in all.
     ways, readings = (_by_number, _by_text, _by_letter), dict[tuple[int, ...], None]()
     for reading in ways:
-        found = [reading(row["target"], words) for row, words in zip(rows, texts, strict=True)]
-        if all(at >= 0 for at in found):
-            readings[tuple(found)] = None
+        positions = [reading(row["target"], words) for row, words in zip(rows, texts, strict=True)]
+        if all(at >= 0 for at in positions):
+            readings[tuple(positions)] = None
     if not readings:
         none = [all(w(row["target"], texts[i]) < 0 for w in ways) for i, row in enumerate(rows)]
         at = none.index(True) if any(none) else 0
@@ -617,8 +616,8 @@ def _by_column(
     # kinds of cells tell, then which are fewer.
     if outer_counts != inner_counts:
         return inner_counts, ()
-    columns_plain = all(_one_kind(column.values()) for column in tree.values())
-    rows_plain = all(_one_kind(row[key] for row in tree.values()) for key in inner)
+    columns_plain = all(_of_same_kind(column.values()) for column in tree.values())
+    rows_plain = all(_of_same_kind(row[key] for row in tree.values()) for key in inner)
     if columns_plain != rows_plain:
         return columns_plain, ()
     outside = len(tree) <= len(inner)
@@ -627,7 +626,7 @@ def _by_column(
     return outside, (Notice(NoticeCode.KEYS_GUESSED, text),)
 
 
-def _one_kind(cells: Iterable[object]) -> bool:
+def _of_same_kind(cells: Iterable[object]) -> bool:
     kinds = {isinstance(cell, str) for cell in cells if cell is not None}
     return len(kinds) < 2
 

@@ -669,7 +669,6 @@ def array_of(data: memoryview, location: str, *, text: bool = False) -> Entry:
     expected = math.prod(shape) * dtype.itemsize  # Python integers: the product cannot overflow
     present = data.nbytes - start
     what = f"Shape {shape} needs {expected} bytes, the file holds {present}"
-    # As many bytes as the shape needs, neither fewer nor more.
     if expected > min(present, defaults.MAX_MAPPED_BYTES):
         remedy = f"the file is cut off or altered: {COPY_AGAIN}"
         raise Refused("HEADER_SHAPE", what, remedy, location)

@@ -66,7 +66,6 @@ def array_of_column(column: pa.ChunkedArray, name: str, *, gaps: bool = False) -
         return np.asarray(column.to_numpy())
     tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     inner = kind.value_type if any(test(kind) for test in tests) else pa.null()
-    # A list a cell is a row of a matrix: all must be as long.
     if _is_number(inner) or pa.types.is_boolean(inner):  # lists: a matrix with a row for each
         lengths = pc.list_value_length(column).to_numpy()
         width = int(lengths[0]) if len(lengths) else 0

@@ -137,7 +137,6 @@ def sniff_dialect(data: memoryview) -> Dialect:
                 if any(is_number(cell) for cell in cells[0]):
                     skip, cells = skip - 1, (tuple(names), *cells)
                 break
-    # Decimal commas, where commas do not separate.
     comma = delimiter != "," and any(COMMA.fullmatch(c.strip()) for r in cells for c in r)
     return Dialect(delimiter, "," if comma else ".", skip, cells, stated=stated is not None)
 

@@ -22,7 +22,7 @@ from core.readers.predictions.labels import (
     check_agreement,
     is_unit_list,
     judged_part,
-    kind_beside_answer,
+    kind_of_answered,
     margin_question,
 )
 from core.readers.predictions.names import (
@@ -235,7 +235,7 @@ def _part(
     top = chosen.role is Role.CONFIDENCE
     if not top and answers is not None and is_unit_list(part.scores):
         declared = options.scores
-        kind = declared or kind_beside_answer(chosen.name, part.scores, answers, part.labels)
+        kind = declared or kind_of_answered(chosen.name, part.scores, answers, part.labels)
         top = kind is ScoreKind.CONFIDENCE
     if not top:
         return part

@@ -254,8 +254,8 @@ def _label_list(part: SplitArrays, other: Contents, options: ReadOptions) -> Lab
     ids, shared = _id_columns(part, other, options)
     names = [n for n in entries if n != ids]
     labels, notices = _label_columns(part, other, names, options)
-    one = len(labels) == 1
-    matrix = entries[labels[0]] if one else label_matrix({n: entries[n] for n in labels})
+    single = len(labels) == 1
+    matrix = entries[labels[0]] if single else label_matrix({n: entries[n] for n in labels})
     unused = [n for n in names if n not in labels]
     if unused:
         shown = listed([name or "(no name)" for name in unused])
@@ -582,7 +582,6 @@ def attach_dates(
         n = len(part.scores) if part.labels is None else len(part.labels)
         fits = dates is not None and dates.of_row.size == n
         dated.append(replace(part, dates=dates if fits else None))
-    # Several columns of dates: the first is kept and the others are named.
     spare = [n for n in names if _without_split(n) != _without_split(key)]
     texts = [f"dates not used: {listed(spare)}"] if spare else []
     known = [part.dates for part in dated if part.dates is not None]

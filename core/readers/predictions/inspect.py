@@ -34,7 +34,7 @@ from core.readers.predictions.validate import JudgedSplit, SettledSplit, answers
 
 PREVIEW_ROWS = 5
 PREVIEW_COLUMNS = 30
-PREVIEW_OF_ONE = 12  # columns shown of one matrix
+PREVIEW_MATRIX = 12  # columns shown of one matrix
 MAX_CELL = 120
 HEAD = 1_000  # rows looked at to tell what an entry could be
 MAX_COLUMNS = 300  # entries listed; a table of a thousand classes is described by its first
@@ -136,7 +136,7 @@ def _preview(contents: Contents) -> tuple[tuple[str, ...], tuple[tuple[str, ...]
     for name, entry in contents.entries.items():
         shown = {name: entry} if entry.ndim == 1 else {}
         if entry.ndim == 2:
-            width = min(entry.shape[1], PREVIEW_OF_ONE)
+            width = min(entry.shape[1], PREVIEW_MATRIX)
             shown = {f"{name}[{j}]": entry[:, j] for j in range(width)}
         for title, column in shown.items():
             if len(names) < PREVIEW_COLUMNS:
@@ -199,7 +199,7 @@ DETECTIONS = (
     {"xmin", "ymin", "xmax", "ymax", "confidence"},
     {"x1", "y1", "x2", "y2", "score"},
 )
-BESIDE_METRICS = {
+NAMES_WITH_METRICS = {
     "epoch", "step", "val", "train", "test", "model", "name", "score", "macro", "micro", "avg",
     "weighted", "eval", "index", "std", "mean", "learning", "rate", "time", "1", "5", "img", "size",
     "err", "param", "params", "count", "crop", "pct", "interpolation", "macs", "gmacs",
@@ -216,7 +216,7 @@ RECORDS_OF = {  # by fields that only they have together
     "promptfoo": {"testIdx", "promptIdx"},
 }
 ANNOTATED = {"accept", "reject", "ignore"}
-LABELS_APART = {"LABEL_RANGE", "CLASSES"}  # from the scores
+UNPAIRED_LABELS = {"LABEL_RANGE", "CLASSES"}  # from the scores
 MANY = 20  # values of labels that are no classes
 CLASSIFY = "give the class scores of a classifier, with a label for each row"
 
@@ -262,7 +262,7 @@ def explained(contents: Contents, refusal: Refused) -> Refused:
     what = _other_content(contents, labels_refused=refusal.code.startswith("LABEL"))
     numbers = [e for e in contents.entries.values() if not is_text(e)]
     graded = any(e.ndim > 1 or (is_unit_list(e) and not is_whole(e)) for e in numbers)
-    if refusal.code == "AMBIGUOUS_KEYS" or (refusal.code in LABELS_APART and not graded):
+    if refusal.code == "AMBIGUOUS_KEYS" or (refusal.code in UNPAIRED_LABELS and not graded):
         what = what or _without_scores(contents)
     if what:
         return Refused("FORMAT_UNKNOWN", what, CLASSIFY)
@@ -283,7 +283,7 @@ def _other_content(contents: Contents, *, labels_refused: bool) -> str:
     """Say that entries are metrics, classes of pixels, or numbers of a scale as in a regression."""
     words = [_metric_words(name) for name in contents.entries]
     some = sum(bool(w & METRICS) for w in words)
-    known = sum(bool(w) and bool(w & (METRICS | BESIDE_METRICS)) for w in words)
+    known = sum(bool(w) and bool(w & (METRICS | NAMES_WITH_METRICS)) for w in words)
     for entry in (e for e in contents.entries.values() if is_text(e) and 1 < e.size <= HEAD):
         cells = [_metric_words(str(cell)) for cell in entry.reshape(-1).tolist()]
         if all(cell & METRICS for cell in cells):

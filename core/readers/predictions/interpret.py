@@ -333,9 +333,9 @@ def _interpret(
         ready = splits[split]
         ask_one_hot(ready, options)
     except Refused as refusal:
-        said = explained(contents, refusal) if chosen is None else refusal
+        explanation = explained(contents, refusal) if chosen is None else refusal
         question = refusal if isinstance(refusal, Question) else None
-        raise NeedsChoice(said, inspect(contents, roles, chosen), question) from None
+        raise NeedsChoice(explanation, inspect(contents, roles, chosen), question) from None
     verdict = ready.verdict
     inspection = inspect(contents, layout.roles, chosen, verdict, describe(prepared, verdict))
     n_classes = 0 if ready.task is Task.MULTILABEL else len(ready.class_names)

@@ -14,10 +14,10 @@ from core.readers.predictions.result import Question, ReadChoice, Units, undecid
 
 LOGITS, PROBABILITIES = ScoreKind.LOGITS, ScoreKind.PROBABILITIES
 SIGMOID, CONFIDENCE = ScoreKind.SIGMOID, ScoreKind.CONFIDENCE
-SAID = "you said so"
+DECLARED = "you said so"
 FULL = 0.01  # by how much all rows fall short of one where some answers are not listed
 GRADES = 10.0  # up to which numbers may be grades
-TOLD = "say what they are with --scores logits, --scores probabilities or --scores sigmoid"
+STATE_KIND = "say what they are with --scores logits, --scores probabilities or --scores sigmoid"
 
 
 SAMPLE = 4_096  # values looked at to tell to how many digits numbers were rounded
@@ -130,7 +130,6 @@ def survey(
             high, high_at = float(block.flat[most]), _position(most, rows.start, block.shape[1])
         with np.errstate(over="ignore"):
             sums = block.sum(axis=1)
-        # The worst row is named, so that the user can look at it.
         away = np.abs(sums - 1.0)
         if away.max() > worst:
             worst, worst_row = float(away.max()), rows.start + int(away.argmax())
@@ -225,9 +224,8 @@ def decide(
             low, high = (survey.low, survey.low_at), (survey.high, survey.high_at)
             raise _range(*(low if survey.low < 0 else high), "")
         return KindVerdict(kind=CONFIDENCE, reason="a confidence beside the answer given")
-    # What the user says is checked against the values and never overruled.
     if declared is not None:
-        return _checked(declared, SAID, evidence)
+        return _checked(declared, DECLARED, evidence)
     # One-hot rows beside values in [0, 1] that do not sum to one: a score for each label.
     if hint is PROBABILITIES and (
         evidence.multilabel or (evidence.one_hot and survey.in_unit and not survey.sums_to_one)
@@ -298,7 +296,6 @@ def _guessed(evidence: KindEvidence) -> KindVerdict:
         notices = (Notice(NoticeCode.SCORES_GUESSED, text),)
         guesses = (undecided(f"Nothing says that {name} are logits", as_logits),)
         return KindVerdict(kind=LOGITS, reason=reason, notices=notices, guesses=guesses)
-    # Without names and words: 0 to 1 and sums of 1 are probabilities.
     if evidence.columns == 1 and not evidence.multilabel:
         reason = "one column of values from 0 to 1"
         return _checked_guess(PROBABILITIES, reason, evidence)
@@ -347,7 +344,7 @@ def _checked(kind: ScoreKind, reason: str, evidence: KindEvidence) -> KindVerdic
         return KindVerdict(kind=SIGMOID if separate else kind, reason=reason)
     if not survey.sums_to_one:
         exclusive = "so they are not probabilities of one class out of several"
-        raise _sum(survey, exclusive if reason == SAID else f"although {reason}")
+        raise _sum(survey, exclusive if reason == DECLARED else f"although {reason}")
     if survey.deviation <= survey.quiet and survey.high <= 1.0:
         return KindVerdict(kind=PROBABILITIES, reason=reason)
     text = f"rows of {evidence.name} sum to one only approximately (off by at most"
@@ -384,7 +381,7 @@ def _sum(survey: Survey, why: str) -> Refused:
             ReadChoice("probabilities of the listed answers alone", {"units": Units.SUM}),
             ReadChoice("logits", {"scores": LOGITS}),
         )
-    return Refused("PROB_SUM", what, TOLD, survey.worst_row)
+    return Refused("PROB_SUM", what, STATE_KIND, survey.worst_row)
 
 
 # Scores in other units: percent, bytes, logarithms of other bases, a softmax of a softmax.

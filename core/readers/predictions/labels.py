@@ -514,7 +514,7 @@ def check_agreement(
         )
 
 
-def kind_beside_answer(
+def kind_of_answered(
     name: str, scores: Entry, answers: Entry, labels: Entry | None, *, named: bool = False
 ) -> ScoreKind:
     """Return what one score beside the answer states: confidence in it, or in one class.

@@ -73,7 +73,7 @@ CORRECT = {
     "richtig",
 }  # fmt: skip
 WRONG = {"incorrect", "wrong", "iswrong", "error", "misclassified"}
-CORRECT_BESIDE = {"is", "was", "top", "1", "answer", "pred", "prediction", "feedback"}
+WITH_CORRECT = {"is", "was", "top", "1", "answer", "pred", "prediction", "feedback"}
 TRUE_ANSWER = {"gold", "reference", "expected", "groundtruth", "actual"}  # before answer, output
 # What a table or a file of arrays holds beside scores: none of it is a class.
 ASIDE = {
@@ -227,7 +227,7 @@ def kind_of(words: set[str]) -> ScoreKind | None:
 
 def says_correct(words: set[str], entry: Entry) -> bool:
     """Whether a name and values of two kinds say of each row whether its answer was right."""
-    named = words & (CORRECT | WRONG) and words <= CORRECT | WRONG | CORRECT_BESIDE
+    named = words & (CORRECT | WRONG) and words <= CORRECT | WRONG | WITH_CORRECT
     return bool(named) and entry.ndim == 1 and truths(entry) is not None
 
 
@@ -271,7 +271,7 @@ def _text_role(name: str, words: set[str], entry: Entry) -> tuple[Role, ScoreKin
     inspected = words & {"score"} and {str(c).strip() for c in entry.flat} == {"C", "I"}
     if inspected or says_correct(words, entry):
         return Role.CORRECT, None
-    answers = words & CORRECT and words <= CORRECT | CORRECT_BESIDE  # "correct": "B" is the truth
+    answers = words & CORRECT and words <= CORRECT | WITH_CORRECT  # "correct": "B" is the truth
     if answers or (words & {"correct"} and words & PREDICTED):
         return Role.LABELS, None
     if words & TRUE_ANSWER and words & {"answer"} and not words & PREDICTED - {"answer"}:

@@ -35,7 +35,7 @@ UNSURE = 0.2  # by which a softmax of a softmax says less than it is right, at l
 MOST_CLASSES = 1_000  # of stated answers, for which another numbering is looked for
 MOST_LABELS = 40  # for which every pair of columns is looked at
 MOST_ROWS = 20_000  # of which the columns of many labels are compared
-LOOKED_AT = 1_000_000  # rows by which classes and labels are ranked
+MOST_RANKED = 1_000_000  # rows by which classes and labels are ranked
 RARE = 10  # rows with a label below which its AUROC says little
 CLEAR = 0.65  # mean AUROC from which columns are in their order
 MOSTLY = 0.5  # accuracy from which another reading is no accident
@@ -82,7 +82,7 @@ def skill(ready: JudgedSplit) -> AnswerSkill | None:
     scores, labels = ready.prepared.scores, ready.labels
     # A random row of each stretch: files are often sorted, and
     # every step-th row could be of one class.
-    step = -(-len(scores) // LOOKED_AT)
+    step = -(-len(scores) // MOST_RANKED)
     if step > 1:  # a random row of every `step`
         n = len(scores) // step
         rows = np.arange(n) * step + np.random.default_rng(0).integers(step, size=n)

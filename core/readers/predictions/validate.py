@@ -465,8 +465,8 @@ def labelled(
         raise Refused("LABEL_NOT_INTEGER", what, "give labels of at least one finding")
     names = parts[0].class_names if len(parts[0].class_names) == has.size else ()
     gone = [names[k] if names else f"finding {k}" for k in np.flatnonzero(~has).tolist()]
-    where = [split for split, own in named.items() if not own[~has].any()]
-    place = f" in the {where[0]} part" if len(parts) > 1 and where else ""
+    lacking = [split for split, own in named.items() if not own[~has].any()]
+    place = f" in the {lacking[0]} part" if len(parts) > 1 and lacking else ""
     text = f"{listed(gone)} without any label{place}: {len(gone)} of {has.size} not audited"
     cut = [
         replace(

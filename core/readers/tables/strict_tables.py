@@ -154,7 +154,7 @@ BOX_LAYOUT: Final = (
     "give columns image, finding, x, y, w, h, in pixels of the original film (1,024 a side, "
     "unless columns image_width and image_height say otherwise)"
 )
-WANTED: Final = ("image", "finding", "x", "y", "w", "h")
+BOX_COLUMNS: Final = ("image", "finding", "x", "y", "w", "h")
 SIZES: Final = ("image_width", "image_height")
 NAMES: Final = {"image index": "image", "finding label": "finding", "bbox [x": "x", "h]": "h"}
 ALIASES: Final = {"Infiltrate": "Infiltration"}  # NIH's boxes and labels differ in this word
@@ -208,7 +208,7 @@ def read_boxes_file(source: FileBytes) -> BoxList:
     table = read_columns_file(FileBytes.of_bytes(source.name, text))
     plain = {name: name.strip().casefold() for name in table.columns}
     names = {NAMES.get(word, word): name for name, word in plain.items()}
-    missing = [name for name in WANTED if name not in names]
+    missing = [name for name in BOX_COLUMNS if name not in names]
     if missing:
         what = f"No column {missing[0]}; columns: {listed(list(table.columns))}"
         raise Refused("BOX_COLUMNS", what, BOX_LAYOUT)
@@ -224,7 +224,7 @@ def _box(table: TextColumns, names: dict[str, str], row: int) -> Box:
         return table.columns[names[name]][row]
 
     location = f"row {row}"
-    x, y, w, h = (_number(cell(name), name, location) for name in WANTED[2:])
+    x, y, w, h = (_number(cell(name), name, location) for name in BOX_COLUMNS[2:])
     width, height = (
         _number(cell(name), name, location) if name in names else SIDE for name in SIZES
     )

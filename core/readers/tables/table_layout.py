@@ -28,7 +28,7 @@ from core.readers.predictions.labels import (
     check_agreement,
     is_unit_list,
     judged_part,
-    kind_beside_answer,
+    kind_of_answered,
     label_matrix,
     margin_question,
     upper_answer,
@@ -79,9 +79,9 @@ from core.readers.tables.table_roles import (
     last_that_sum_to_one,
     pick_scores,
     refuse_long,
+    resolve_answers,
+    resolve_scores,
     says_correctness,
-    settle_answers,
-    settle_scores,
     sum_to_one,
 )
 
@@ -125,7 +125,7 @@ def stated_column(columns: TableColumns) -> str | None:
     judged = bool(correct) and not labels  # what a score could be the probability of, is not here
     if sure and (judged or not below_half(entry)):
         return single[0]
-    kind = kind_beside_answer(single[0], entry, columns.entries[answers[0]], truth, named=sure)
+    kind = kind_of_answered(single[0], entry, columns.entries[answers[0]], truth, named=sure)
     return single[0] if kind is ScoreKind.CONFIDENCE else None
 
 
@@ -136,7 +136,6 @@ def stated_part(columns: TableColumns, part: SplitArrays, labels: list[str]) -> 
     predicted = columns.entries[answers[0]] if answers else None
     if correct and (not labels or predicted is None or columns.options.correct_key is not None):
         columns.set_role(labels, Role.UNUSED)
-        # Right or wrong as the file says it; what was true is then not needed.
         right = correctness(correct[0], columns.entries[correct[0]])
         if right is None:
             what = f"{correct[0]} holds more than two values, or others than 0/1, True/False"
@@ -423,12 +422,12 @@ def match_labels(
 DATAROBOT = "_PREDICTION"
 
 
-def settle_tools(columns: TableColumns, classes: set[str]) -> None:
+def resolve_tools(columns: TableColumns, classes: set[str]) -> None:
     """Resolve roles in tables of timm, DataRobot and Orange; `classes` are those of the labels.
 
     Raises Question UNDECIDED: Orange wrote scores and answers of several models.
     """
-    _settle_timm(columns, classes)
+    _resolve_timm(columns, classes)
     # Forest, a column of answers, with Forest (cat) and Forest (dog), as Orange writes
     models: dict[str, list[str]] = {}
     for name in columns.of(Role.UNUSED, Role.LABELS, Role.PREDICTED):
@@ -459,7 +458,7 @@ def settle_tools(columns: TableColumns, classes: set[str]) -> None:
         columns.set_role([answer], Role.PREDICTED)
         columns.set_role(scores, Role.SCORES)
         break
-    _settle_sas(columns)
+    _resolve_sas(columns)
     if len(models) > 1:
         choices = [
             ReadChoice(f"scores of {n}", {"scores_key": join_names(some), "prediction_key": n}, n)
@@ -471,7 +470,7 @@ def settle_tools(columns: TableColumns, classes: set[str]) -> None:
         columns.set_role(scores, Role.SCORES)
 
 
-def _settle_sas(columns: TableColumns) -> None:
+def _resolve_sas(columns: TableColumns) -> None:
     """F_died, I_died, P_died1, P_died0: from, into and probabilities of SAS Enterprise Miner."""
     truths = {n[2:].casefold(): n for n in columns.entries if n.startswith("F_")}
     for target, truth in truths.items():
@@ -492,7 +491,7 @@ def _settle_sas(columns: TableColumns) -> None:
             return
 
 
-def _settle_timm(columns: TableColumns, classes: set[str]) -> None:
+def _resolve_timm(columns: TableColumns, classes: set[str]) -> None:
     """Timm's inference lists filename, label or index, and score: that label is the answer.
 
     Both name the same answer; `classes`, those of the labels, say which of them does it alike.
@@ -564,9 +563,9 @@ def lay_out_table(
     find_ids(columns)
     refuse_long(columns)
     find_split(columns)
-    settle_tools(columns, classes)
-    settle_answers(columns)
-    settle_scores(columns, need_labels=need_labels)
+    resolve_tools(columns, classes)
+    resolve_answers(columns)
+    resolve_scores(columns, need_labels=need_labels)
     ask_parts(columns)
     if need_labels and not (says_correctness(columns) and stated_column(columns)):
         find_labels(columns)

@@ -263,7 +263,7 @@ TAKEN = (Role.SCORES, Role.LABELS, Role.CORRECT, Role.GROUP, Role.WEIGHT)
 NO_MODEL = {"max", "maximum", "top", "1", "model", "stated", "verbal", "verbalized", "id", "label"}
 TRUTHS = {"gold", "true", "truth", "target", "actual", "expected", "reference", "gt"}
 REPLIES = {"response", "reply", "completion", "output"}  # of text, beside a confidence
-MOST_ASKED = 6  # columns of labels
+MOST_OFFERED = 6  # columns of labels
 NEARLY_ALL = 0.95  # of rows
 NO_LABELS = "give a second file with --labels, or name the column with --labels-key"
 
@@ -340,7 +340,7 @@ def find_split(columns: TableColumns) -> None:
                 return
 
 
-def settle_answers(columns: TableColumns) -> None:
+def resolve_answers(columns: TableColumns) -> None:
     """Let no score be paired with another model's answers: XGBoost_Confidence, Forest_Pred.
 
     Raises Refused UNDECIDED: several models, each with scores and answers. AMBIGUOUS_KEYS: a
@@ -385,7 +385,7 @@ def _model(name: str) -> str:
     return folded(bare_name(" ".join(w for w in words if w not in CONFIDENCE | NO_MODEL)))
 
 
-def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
+def resolve_scores(columns: TableColumns, *, need_labels: bool) -> None:
     """Take several confidences, or fractions that are called labels, for scores of classes."""
     confidence = columns.of(Role.CONFIDENCE)
     if len(confidence) > 1 and not columns.of(Role.SCORES):
@@ -407,12 +407,12 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
         columns.set_role(fractions, Role.SCORES)
     # `label` can be the truth, or what the model chose: another column of truth decides.
     if need_labels:
-        _settle_label_as_answer(columns)
+        _resolve_label_as_answer(columns)
         labels = columns.of(Role.LABELS)
     plain = [name for name in labels if set(words_of(name)) & LABELS]
     if 0 < len(plain) < len(labels):  # gold beside category
         columns.set_role([name for name in labels if name not in plain], Role.UNUSED)
-    _settle_doubles(columns)
+    _resolve_doubles(columns)
     answers = columns.of(Role.PREDICTED)
     sole = [n for n in answers if words_of(n) in (["answer"], ["response"])]
     if need_labels and not labels and len(answers) == 2 and len(sole) == 1:
@@ -430,7 +430,7 @@ def settle_scores(columns: TableColumns, *, need_labels: bool) -> None:
             columns.set_role([name], Role.UNUSED)
 
 
-def _settle_label_as_answer(columns: TableColumns) -> None:
+def _resolve_label_as_answer(columns: TableColumns) -> None:
     """Take `label` for the answer beside one score and the truth, `response` by a confidence."""
     entries, labels = columns.entries, columns.of(Role.LABELS)
     texts = [n for n, e in entries.items() if is_text(e) and e.ndim == 1]
@@ -492,7 +492,7 @@ def _share_of_labels(answers: Entry, labels: Entry) -> float:
     return sum(in_labels) / answers.size
 
 
-def _settle_doubles(columns: TableColumns) -> None:
+def _resolve_doubles(columns: TableColumns) -> None:
     """Leave one of several columns of labels that say the same: numbers and names of classes."""
     labels = columns.of(Role.LABELS)
     if len(labels) < 2 or any(columns.entries[n].ndim != 1 for n in labels):
@@ -586,7 +586,9 @@ def find_labels(columns: TableColumns) -> None:
         last = columns.entries[(edges or numbers)[0]]
         side = len(scored) == 1 and last.size > MANY_ROWS and upper_answer(scored[0], last)
         if side and len(whole) > 1:  # the score's own answer, or the labels of a perfect model
-            choices = [ReadChoice(f"labels in {n}", {"labels_key": n}) for n in whole[-MOST_ASKED:]]
+            choices = [
+                ReadChoice(f"labels in {n}", {"labels_key": n}) for n in whole[-MOST_OFFERED:]
+            ]
             raise undecided(f"Labels may be {listed(whole)}", *choices)
         if len(whole) == 1 or numbers[-1] in whole:
             candidates = edges[:1]

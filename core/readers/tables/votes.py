@@ -539,9 +539,9 @@ def _partners(run: Predictions, file: VoteFile, choice: VoteChoice, n: int) -> I
             continue
         at = {name: row for row, name in enumerate(known)}
         rows = np.array([at.get(name, -1) for name in own], dtype=np.int64)
-        n_found = int((rows >= 0).sum())
-        if n_found > best[0] and len(at) == len(known):
-            best = n_found, rows
+        n_matched = int((rows >= 0).sum())
+        if n_matched > best[0] and len(at) == len(known):
+            best = n_matched, rows
     return best[1] if best[0] else None
 
 
@@ -565,7 +565,6 @@ def _doubt(run: Predictions, matrix: _Matrix, choice: VoteChoice) -> Refused | N
     most: Bool = votes == votes.max(axis=1, keepdims=True)
     agreed = np.stack([most[labels == k].sum(axis=0) for k in range(run.n_classes)])
     assumed = np.trace(agreed) / rows.size
-    # The order of classes under which most people chose the label most often.
     _, order = linear_sum_assignment(-agreed)
     better = agreed[np.arange(run.n_classes), order].sum() / rows.size
     if better - assumed <= max(FAR, 2.0 / rows.size**0.5):

@@ -109,9 +109,9 @@ def read_onnx(data: memoryview) -> dict[str, Hint]:
     seen = _Seen()
     try:
         _walk("model", data, seen, 0)
-        graph = _one(data, 7)
+        graph = _field(data, 7)
         hints = _shapes(graph) | {"nodes": seen.nodes, "opset": seen.opset}
-        producer = " ".join(filter(None, (_text(_one(data, number)) for number in (2, 3))))
+        producer = " ".join(filter(None, (_text(_field(data, number)) for number in (2, 3))))
     except (IndexError, TypeError, ValueError) as error:
         what = "The ONNX model is cut off or damaged"
         raise Refused("FORMAT_UNKNOWN", what, "export or copy it again") from error
@@ -147,8 +147,8 @@ def _walk(kind: str, data: memoryview, seen: _Seen, depth: int) -> None:
             seen.own.add(_text(value))
         inner = WITHIN.get(kind, {}).get(number)
         if inner == "opset":
-            if _text(_one(_bytes(value), 1)) in STANDARD:
-                seen.opset = _whole(_one(_bytes(value), 2))
+            if _text(_field(_bytes(value), 1)) in STANDARD:
+                seen.opset = _whole(_field(_bytes(value), 2))
         elif inner is not None:
             seen.nodes += inner == "node"
             if seen.nodes > MAX_NODES:
@@ -159,12 +159,12 @@ def _walk(kind: str, data: memoryview, seen: _Seen, depth: int) -> None:
 def _shapes(graph: Value) -> dict[str, Hint]:
     """Return name, type and sizes of the one input and the one output."""
     fields = list(_fields(_bytes(graph)))
-    weights = {_text(_one(_bytes(value), 8)) for number, value in fields if number == 5}
+    weights = {_text(_field(_bytes(value), 8)) for number, value in fields if number == 5}
     inputs, outputs = (
-        [_bytes(value) for number, value in fields if number == wanted] for wanted in (11, 12)
+        [_bytes(value) for number, value in fields if number == key] for key in (11, 12)
     )
     # Older exporters list weights among the inputs.
-    inputs = [value for value in inputs if _text(_one(value, 1)) not in weights]
+    inputs = [value for value in inputs if _text(_field(value, 1)) not in weights]
     if len(inputs) != 1:
         what = f"The model has {len(inputs)} inputs"
         raise Refused("MODEL_INPUT", what, f"export a network of one batch of images; or {SCRIPT}")
@@ -194,16 +194,16 @@ def _shapes(graph: Value) -> dict[str, Hint]:
     if scores and scores[1]:
         hints["outputs"] = scores[1]
     nodes = [_bytes(value) for number, value in fields if number == 1]
-    gives = _gives(nodes, _text(_one(outputs[0], 1)))
+    gives = _gives(nodes, _text(_field(outputs[0], 1)))
     return hints | ({"gives": gives} if gives else {})
 
 
 def _type(value: memoryview) -> tuple[int, list[int]]:
     """Return the element type and the sizes of an input or output; 0 for a size left open."""
-    tensor = _bytes(_one(_bytes(_one(value, 2)), 1))
-    shape = _bytes(_one(tensor, 2))
-    sizes = [_whole(_one(_bytes(dim), 1)) for number, dim in _fields(shape) if number == 1]
-    return _whole(_one(tensor, 1)), [size if 0 < size < MAX_BYTES else 0 for size in sizes]
+    tensor = _bytes(_field(_bytes(_field(value, 2)), 1))
+    shape = _bytes(_field(tensor, 2))
+    sizes = [_whole(_field(_bytes(dim), 1)) for number, dim in _fields(shape) if number == 1]
+    return _whole(_field(tensor, 1)), [size if 0 < size < MAX_BYTES else 0 for size in sizes]
 
 
 def _gives(nodes: list[memoryview], name: str) -> str:
@@ -211,7 +211,7 @@ def _gives(nodes: list[memoryview], name: str) -> str:
     makers: dict[str, tuple[str, str]] = {}
     for node in nodes:
         taken = [_text(value) for number, value in _fields(node) if number == 1]
-        operator = _text(_one(node, 4))
+        operator = _text(_field(node, 4))
         for number, value in _fields(node):
             if number == 2:
                 makers[_text(value)] = operator, taken[0] if taken else ""
@@ -258,9 +258,9 @@ def _varint(data: memoryview, place: int) -> tuple[int, int]:
     raise ValueError
 
 
-def _one(data: memoryview, wanted: int) -> Value:
+def _field(data: memoryview, key: int) -> Value:
     """Return the value of a field; no bytes, which are 0 and no text too, where there is none."""
-    return next((value for number, value in _fields(data) if number == wanted), memoryview(b""))
+    return next((value for number, value in _fields(data) if number == key), memoryview(b""))
 
 
 def _bytes(value: Value) -> memoryview:
@@ -289,7 +289,7 @@ HEAD: Final = 16  # bytes that tell what other programs write
 TAR = slice(257, 262)  # where a tar archive has its mark
 EMA: Final = re.compile(r"(^|[._])(ema|swa|averaged?)([._]|$)")
 AVERAGED: Final = "n_averaged"  # counts the states of torch.optim.swa_utils.AveragedModel
-BESIDE: Final = frozenset(
+TRAINING_STATE: Final = frozenset(
     {"optimizer", "optimizers", "optimizer_states", "lr_schedulers", "scheduler", "lr_scheduler"}
     | {"loops", "callbacks", "amp_scaler", "scaler"}
 )
@@ -342,7 +342,7 @@ def read_weights_file(source: FileBytes) -> StoredWeights:
     if form is FileFormat.SAFETENSORS:
         infos, numbers = open_safetensors(source)
         # A job keeps an ONNX model as one tensor of bytes.
-        if [(info.name, info.dtype) for info in infos] == [(MODEL, "U8")]:  # of a job
+        if [(info.name, info.dtype) for info in infos] == [(MODEL, "U8")]:
             return _of_onnx(numbers(MODEL))
         _check_names([info.name for info in infos])
         _check_count([info.name for info in infos])
@@ -537,7 +537,7 @@ def _plain(key: str, node: object, depth: int) -> Iterator[tuple[str, Hint]]:
     if not isinstance(node, dict) or depth > MAX_STATE_DEPTH:
         return
     for name, value in node.items():
-        if not isinstance(name, str) or len(name) > MAX_HINT_CHARACTERS or name in BESIDE:
+        if not isinstance(name, str) or len(name) > MAX_HINT_CHARACTERS or name in TRAINING_STATE:
             continue
         path = f"{key}.{name}" if key else name
         # Only short plain values, so that a page can show them; optimiser states are passed over.

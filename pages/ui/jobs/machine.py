@@ -12,7 +12,7 @@ from core.jobs.devices import CPU, Device
 from core.jobs.devices import devices as find_devices
 from core.jobs.local import LocalJobs
 from core.jobs.records import LOCAL, SLURM, Job, SlurmRequest, defaults
-from core.jobs.slurm import commands
+from core.jobs.slurm import controller
 from core.library import home
 from core.models import names
 from core.models.catalogue import MODELS
@@ -33,7 +33,7 @@ CHOICE = FORM.key("launcher")
 @st.cache_data(ttl=60, max_entries=1, show_spinner=False)
 def has_cluster() -> bool:
     """Whether this machine can submit to a cluster."""
-    return not commands.missing()
+    return not controller.missing()
 
 
 def in_cluster() -> bool:

@@ -194,8 +194,8 @@ KNOWN = ("<padding>", "<unknown>", "moon", "sun", "star")
 def test_vectors_of_known_words_are_read_and_the_first_line_of_a_word_counts(tmp_path):
     path = tmp_path / "glove.txt"
     path.write_text("2 2\nmoon 1 2\nearth 5 x\nsun 3 -4e-1\nmoon 9 9\n")
-    vectors, n_found = read_vectors(path, KNOWN, 2)
-    assert n_found == 2
+    vectors, n_known = read_vectors(path, KNOWN, 2)
+    assert n_known == 2
     assert vectors.dtype == np.float32
     np.testing.assert_array_equal(vectors[2:4], np.array([[1, 2], [3, -0.4]], np.float32))
     assert np.isnan(vectors[[0, 1, 4]]).all()

@@ -20,7 +20,7 @@ from core import process_identity
 from core.jobs import processes
 from core.jobs.local import LocalJobs
 from core.jobs.records import JobState
-from core.jobs.slurm import commands
+from core.jobs.slurm import controller, messages
 from tests.core.jobs import cluster
 from tests.core.jobs.cluster import CONTROLLER, NODES, Cluster
 from tests.core.jobs.conftest import truth, until
@@ -32,10 +32,10 @@ from contextlib import suppress
 from pathlib import Path
 from core.errors import LibraryError
 from core.jobs.local import LocalJobs
-from core.jobs.slurm import commands
+from core.jobs.slurm import controller, messages
 from core.jobs.records import SlurmRequest
 from tests.core.jobs.conftest import config
-commands.SUPERVISOR, commands.FRESH_S = "tests.core.jobs.supervise_on_node", 0.2
+controller.SUPERVISOR, controller.FRESH_S = "tests.core.jobs.supervise_on_node", 0.2
 jobs, small = LocalJobs(Path(sys.argv[1])), SlurmRequest(cpus=1, memory=0.25, minutes=10)
 for n in (40, 80, 20):
     with suppress(LibraryError):  # the controller is away
@@ -76,7 +76,7 @@ def one_round(jobs: LocalJobs, slurm: Cluster, draw: random.Random) -> tuple[Cou
     for job in found:
         check_truth(jobs, job, again=True)
         assert job.state is not JobState.CANCELLED, job  # nobody asked for it
-        assert commands.job_of(jobs.folder(job.id).path) == job, "the table and its copy differ"
+        assert messages.job_of(jobs.folder(job.id).path) == job, "the table and its copy differ"
     check_table(jobs)
     return hit, Counter(job.state.value for job in found)
 
@@ -86,7 +86,7 @@ def _kill_one(
 ) -> str:
     """Kill something, a daemon of SLURM to be started again, and return what it is."""
     live = [job for job in jobs.list() if not job.state.ended]
-    begun = [one for job in live if (one := commands.begun_of(jobs.folder(job.id).path))]
+    begun = [one for job in live if (one := messages.begun_of(jobs.folder(job.id).path))]
     victims = {
         "app": [app.pid for app in apps],
         "supervisor": [
@@ -114,7 +114,7 @@ def main() -> int:
         print(cluster.missing())
         return 0
     n_rounds, seed = int(sys.argv[1]), int(sys.argv[2])
-    commands.FRESH_S = 0.2
+    controller.FRESH_S = 0.2
     draw, hits, ends = random.Random(seed), Counter[str](), Counter[str]()
     with cluster.running() as slurm, tempfile.TemporaryDirectory() as home:
         jobs = LocalJobs(Path(home) / "home")

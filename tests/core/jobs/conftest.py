@@ -12,7 +12,7 @@ from core import process_identity
 from core.jobs import processes
 from core.jobs.local import LocalJobs
 from core.jobs.records import Job
-from core.jobs.slurm import commands
+from core.jobs.slurm import controller
 from core.training.config import TrainConfig, from_json
 from tests.core.jobs import cluster
 
@@ -93,5 +93,5 @@ def slurm():
 @pytest.fixture
 def on_nodes(slurm, monkeypatch) -> None:
     """Jobs of the cluster run the trainer of the tests, and the controller is asked often."""
-    monkeypatch.setattr(commands, "SUPERVISOR", "tests.core.jobs.supervise_on_node")
-    monkeypatch.setattr(commands, "FRESH_S", 0.2)
+    monkeypatch.setattr(controller, "SUPERVISOR", "tests.core.jobs.supervise_on_node")
+    monkeypatch.setattr(controller, "FRESH_S", 0.2)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from core.training import __main__ as training
 from core.training import loop
-from core.training.folder import is_asked_to_stop
+from core.training.folder import stop_requested
 
 HOLD = "CANDOR_TESTS_HOLD"
 LOOK_S = 0.1
 EPOCHS, BATCHES = 3, 7
-step, is_asked = loop.step, is_asked_to_stop
+step, is_asked = loop.step, stop_requested
 
 
 def main() -> int:
@@ -24,7 +24,7 @@ def main() -> int:
         if os.environ[HOLD] == "epoch":
             loop.step = step_or_wait
         else:
-            loop.is_asked_to_stop = wait_until_asked  # type: ignore[attr-defined]
+            loop.stop_requested = wait_until_asked  # type: ignore[attr-defined]
     return training.main()
 
 

@@ -6,7 +6,7 @@ from core.access import JOBS, UserRole, Visitor, group_id, user_id
 from core.errors import LibraryError
 from core.jobs.local import LocalJobs
 from core.jobs.records import SlurmRequest
-from core.jobs.slurm import commands
+from core.jobs.slurm import controller
 from core.library import trail
 from tests.core.jobs.conftest import config, ended
 
@@ -91,7 +91,7 @@ def test_the_process_of_a_job_acts_for_its_owner(jobs):
 
 def test_a_job_over_the_quota_never_reaches_the_cluster(of, monkeypatch, tmp_path):
     asked = tmp_path / "asked"
-    for name in commands.COMMANDS:
+    for name in controller.COMMANDS:
         (tmp_path / name).write_text(f"#!/bin/sh\necho {name} >> {asked}\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")

@@ -18,8 +18,8 @@ from core.jobs import processes
 from core.jobs.audit import AuditSpec
 from core.jobs.local import LocalJobs
 from core.jobs.records import SETTINGS, SLURM, Job, JobState, SlurmRequest, beat, defaults
-from core.jobs.slurm import commands, supervisor
-from core.jobs.slurm.commands import Begun, Ended
+from core.jobs.slurm import controller, messages, supervisor
+from core.jobs.slurm.messages import Begun, Ended
 from core.library import open_library
 from core.process_identity import ProcessIdentity
 from core.training import checkpoint
@@ -80,7 +80,7 @@ def test_a_training_that_is_warned_continues_to_the_same_bits(slurm, jobs, tmp_p
     subprocess.run(["scancel", "--batch", "--signal=USR1", first.cluster], check=True)
     done = ended(jobs, first.id)
     assert (done.state, done.run) == (JobState.SUCCEEDED, first.id)
-    assert commands.begun_of(jobs.folder(first.id).path).restarts == 1
+    assert messages.begun_of(jobs.folder(first.id).path).restarts == 1
     assert any("queued again" in line for line in jobs.log(first.id, 500))
     assert_same_bits(jobs.folder(first.id), here(tmp_path / "through", settings))
 
@@ -92,7 +92,7 @@ def preempt() -> str:
         ["sbatch", "--parsable", *words, "--wrap=sleep 600"],
         check=True, capture_output=True, text=True,
     ).stdout.strip()  # fmt: skip
-    until(lambda: commands.ask("--me")[urgent].state == "RUNNING")
+    until(lambda: controller.ask("--me")[urgent].state == "RUNNING")
     return urgent
 
 
@@ -128,7 +128,7 @@ def test_a_training_that_is_preempted_continues_to_the_same_bits(partition, held
     subprocess.run(["scancel", urgent], check=True)
     done = ended(jobs, job.id)
     assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
-    assert commands.begun_of(jobs.folder(job.id).path).restarts == 1
+    assert messages.begun_of(jobs.folder(job.id).path).restarts == 1
     assert_same_bits(jobs.folder(job.id), here(tmp_path / "through", settings))
 
 
@@ -140,13 +140,13 @@ def test_a_training_whose_time_is_up_continues_to_the_same_bits(hold, held, jobs
     settings = config("real", **ADAFOCAL)
     (job,) = jobs.submit([settings], request=SMALL)
     until(lambda: len(jobs.folder(job.id).events()) == EPOCHS)
-    began = commands.begun_of(jobs.folder(job.id).path).at
+    began = messages.begun_of(jobs.folder(job.id).path).at
     assert give(job, 2 + int((time.time() - began) / 60))
     until(lambda: any("queued again" in line for line in jobs.log(job.id, 500)))
     until(lambda: give(job, 60))
     done = ended(jobs, job.id)
     assert (done.state, done.run) == (JobState.SUCCEEDED, job.id)
-    assert commands.begun_of(jobs.folder(job.id).path).restarts == 1
+    assert messages.begun_of(jobs.folder(job.id).path).restarts == 1
     cluster_words = "".join(
         path.read_text() for path in (jobs.folder(job.id).path / "slurm").glob("*.out")
     )
@@ -208,7 +208,7 @@ def test_shards_are_audited_on_a_node_as_in_memory(shards, slurm, jobs, tmp_path
     code, report = command(capfd, path, *options, "--launcher", "slurm", *small)
     (job,) = jobs.list()
     assert (job.launcher, job.state, job.id) == (SLURM, JobState.SUCCEEDED, report.pop("run"))
-    assert commands.begun_of(jobs.folder(job.id).path).cluster == job.cluster
+    assert messages.begun_of(jobs.folder(job.id).path).cluster == job.cluster
     assert (code, report) == in_memory
     assert code == 1  # accuracy is below the gate
     logits, labels = predictions()
@@ -246,7 +246,7 @@ def test_a_preempted_start_without_progress_is_repeated(jobs):
     let(jobs, "go")
     done = ended(jobs, job.id)
     assert (done.state, done.failure) == (JobState.SUCCEEDED, None)
-    assert commands.begun_of(jobs.folder(job.id).path).restarts == 1
+    assert messages.begun_of(jobs.folder(job.id).path).restarts == 1
 
 
 @pytest.mark.nightly
@@ -257,7 +257,7 @@ def test_a_cancel_typed_on_a_shell_is_a_cancel(jobs, words):
     until(lambda: told(jobs, job, "began"))
     subprocess.run(["scancel", job.cluster], check=True)
     assert ended(jobs, job.id).state is JobState.CANCELLED
-    assert commands.ended_of(jobs.folder(job.id).path).state is JobState.CANCELLED
+    assert messages.ended_of(jobs.folder(job.id).path).state is JobState.CANCELLED
 
 
 @pytest.mark.nightly
@@ -269,7 +269,7 @@ def test_a_cancelled_job_does_not_start_again_where_the_cluster_said_no_word(job
     until(lambda: told(jobs, job, "began"))
     subprocess.run(["scancel", job.cluster], check=True)
     assert ended(jobs, job.id).state is JobState.CANCELLED
-    seen = commands.seen_of(commands.ask("--me"), job)
+    seen = controller.seen_of(controller.ask("--me"), job)
     assert seen is None or seen.state == "CANCELLED"
 
 
@@ -279,8 +279,8 @@ def test_a_job_that_got_a_signal_from_elsewhere_starts_again(jobs):
     """As on a node that shuts down: the cluster has not ended it."""
     (job,) = jobs.submit([config("wait:go")], request=SMALL)
     until(lambda: told(jobs, job, "began"))
-    os.kill(commands.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGTERM)
-    until(lambda: commands.begun_of(jobs.folder(job.id).path).restarts == 1)
+    os.kill(messages.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGTERM)
+    until(lambda: messages.begun_of(jobs.folder(job.id).path).restarts == 1)
     let(jobs, "go")
     assert ended(jobs, job.id).state is JobState.SUCCEEDED
 
@@ -295,7 +295,7 @@ def test_a_cluster_that_does_not_answer_ends_nothing(jobs, monkeypatch, tmp_path
             (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
             (tmp_path / name).chmod(0o755)
         away.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-        commands._ask_controller.cache_clear()
+        controller._ask_controller.cache_clear()
         jobs.tick()
         assert jobs.get(job.id).state is JobState.RUNNING  # its supervisor said so
         with pytest.raises(LibraryError, match="does not answer"):
@@ -320,7 +320,7 @@ def test_another_job_of_the_cluster_does_not_begin_what_has_begun(jobs):
     """As one would whose submission was thought to have failed."""
     (job,) = jobs.submit([config("wait:go step:1")], request=SMALL)
     until(lambda: told(jobs, job, "began"))
-    text = f"exec {sys.executable} -m {commands.SUPERVISOR} {jobs.home} {job.id}"
+    text = f"exec {sys.executable} -m {controller.SUPERVISOR} {jobs.home} {job.id}"
     again = subprocess.run(
         ["sbatch", "--wait", f"--chdir={ROOT}", "--output=/dev/null", f"--wrap={text}"], check=True
     )
@@ -359,7 +359,7 @@ def test_a_training_is_queued_again_once_the_controller_is_back(slurm, held, job
     (job,) = jobs.submit([settings], request=SMALL)
     until(lambda: len(jobs.folder(job.id).events()) == EPOCHS)
     slurm.kill(CONTROLLER)
-    os.kill(commands.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGUSR1)
+    os.kill(messages.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGUSR1)
     until(lambda: not processes.marked(job.id))
     slurm.start(CONTROLLER)
     done = ended(jobs, job.id)
@@ -375,7 +375,7 @@ def test_a_process_does_not_outlive_its_supervisor(jobs):
     """Not even here, where the cluster traces processes by their parents."""
     (job,) = jobs.submit([config("wait:go")], request=SMALL)
     until(lambda: told(jobs, job, "began"))
-    os.kill(commands.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGKILL)
+    os.kill(messages.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGKILL)
     assert ended(jobs, job.id).state is JobState.LOST
     assert processes.marked(job.id) == []
 
@@ -387,7 +387,7 @@ def test_a_job_that_is_launched_twice_runs_once(jobs):
     (job,) = jobs.submit([config("wait:go")], request=SMALL)
     until(lambda: told(jobs, job, "began"))
     again = subprocess.Popen(
-        [sys.executable, "-m", commands.SUPERVISOR, jobs.home, job.id],
+        [sys.executable, "-m", controller.SUPERVISOR, jobs.home, job.id],
         cwd=ROOT, env=os.environ | {"SLURM_JOB_ID": job.cluster},
     )  # fmt: skip
     with pytest.raises(subprocess.TimeoutExpired):
@@ -405,12 +405,12 @@ def test_a_job_that_had_succeeded_does_not_run_again(jobs):
     (job,) = jobs.submit([config("wait:go")], request=SMALL)
     until(lambda: told(jobs, job, "began"))
     jobs.folder(job.id).finish({"state": "succeeded", "run": job.id})
-    os.kill(commands.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGKILL)
+    os.kill(messages.begun_of(jobs.folder(job.id).path).supervisor.pid, signal.SIGKILL)
     subprocess.run(
-        [sys.executable, "-m", commands.SUPERVISOR, jobs.home, job.id],
+        [sys.executable, "-m", controller.SUPERVISOR, jobs.home, job.id],
         cwd=ROOT, env=os.environ | {"SLURM_JOB_ID": job.cluster}, check=True,
     )  # fmt: skip
-    assert commands.ended_of(jobs.folder(job.id).path).state is JobState.SUCCEEDED
+    assert messages.ended_of(jobs.folder(job.id).path).state is JobState.SUCCEEDED
     assert [line[1] for line in truth(jobs)] == ["began"]
 
 
@@ -425,7 +425,7 @@ def test_a_start_waits_until_the_former_node_is_silent(tmp_path, monkeypatch):
     supervisor._outlast(former, tmp_path)
     assert time.monotonic() - began >= 0.5
     monkeypatch.setattr(supervisor, "QUIET_S", 600.0)
-    commands.end(tmp_path, Ended(state=JobState.FAILED, exit_code=1, at=0.0))
+    messages.end(tmp_path, Ended(state=JobState.FAILED, exit_code=1, at=0.0))
     supervisor._outlast(former, tmp_path)  # it said how the job ended
 
 
@@ -454,7 +454,7 @@ def test_a_machine_without_slurm_says_what_is_missing(jobs, monkeypatch):
 @pytest.mark.parametrize("name", ["a\ntouch here", "50%j"])
 def test_a_home_that_a_batch_script_cannot_name_is_refused(name, tmp_path, monkeypatch):
     """What follows a line break would be run; % and a letter becomes something else."""
-    monkeypatch.setattr(commands, "check", lambda: None)
+    monkeypatch.setattr(controller, "check", lambda: None)
     jobs = LocalJobs(tmp_path / name)
     with pytest.raises(LibraryError, match="line break or %") as caught:
         jobs.submit([config("ok")], request=SlurmRequest())
@@ -468,14 +468,14 @@ def programs(folder, monkeypatch, **prints):
         (folder / name).write_text("#!/bin/sh\n" + prints.get(name, "echo Submitted batch job 7"))
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    commands._ask_controller.cache_clear()
+    controller._ask_controller.cache_clear()
 
 
 def test_a_start_that_prepared_pictures_alone_is_queued_again(jobs, monkeypatch, tmp_path):
     """It kept no checkpoint, but ended by itself; one that was ended got nowhere."""
     programs(tmp_path, monkeypatch)
     (job,) = jobs.submit([config("a")], request=SMALL)
-    row = f"7|{commands.name_of(job)}|RUNNING|None"
+    row = f"7|{controller.name_of(job)}|RUNNING|None"
     squeue = f"case $* in *Preempt*) echo N/A;; *) echo '{row}';; esac"
     programs(tmp_path, monkeypatch, squeue=squeue, scontrol=f"echo $* >> {tmp_path}/asked")
     monkeypatch.setattr(signal, "signal", lambda *_: None)
@@ -483,10 +483,10 @@ def test_a_start_that_prepared_pictures_alone_is_queued_again(jobs, monkeypatch,
     on_node = supervisor.ClusterSupervisor(table, job, {"train": "tests.core.jobs.trainer"})
     on_node._warned = time.monotonic()
     on_node.conclude(TIME_IS_UP, "", 0)
-    assert commands.ended_of(table.folder(job.id)) is None
+    assert messages.ended_of(table.folder(job.id)) is None
     assert (tmp_path / "asked").read_text() == "requeue 7\n"
     on_node.conclude(-signal.SIGTERM, "time", 0)
-    assert commands.ended_of(table.folder(job.id)).failure.code == "TIME_LIMIT"
+    assert messages.ended_of(table.folder(job.id)).failure.code == "TIME_LIMIT"
 
 
 def test_accounts_say_how_a_job_ended_that_the_controller_forgot(jobs, monkeypatch, tmp_path):
@@ -494,7 +494,7 @@ def test_accounts_say_how_a_job_ended_that_the_controller_forgot(jobs, monkeypat
     programs(tmp_path, monkeypatch)
     (job,) = jobs.submit([config("a")], request=SMALL)
     assert job.cluster == "7"
-    own = commands.name_of(job)
+    own = controller.name_of(job)
     says = f"candor-another|CANCELLED by 0\\n{own}|OUT_OF_MEMORY\\n"  # a number is given again
     (tmp_path / "sacct").write_text(f"#!/bin/sh\nprintf '{says}'\n")
     (tmp_path / "sacct").chmod(0o755)

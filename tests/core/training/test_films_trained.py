@@ -7,7 +7,7 @@ from core.datasets.catalogue import FINDINGS
 from core.library import open_library
 from core.predictions import Task
 from core.training.config import from_json
-from core.training.folder import JobFolder, ask_to_stop, forget_stop, read_progress
+from core.training.folder import JobFolder, forget_stop, read_progress, request_stop
 from core.training.job import run
 from tests.core.datasets.written import random_pixels, write_png
 
@@ -73,7 +73,7 @@ def test_large_films_are_prepared_before_the_first_epoch(films, tmp_path, caplog
         }
     )  # fmt: skip
     folder = JobFolder.make(tmp_path / "job", config)
-    ask_to_stop(folder.path)
+    request_stop(folder.path)
     with caplog.at_level("INFO"):
         assert run(folder) is None
     so_far = read_progress(folder.path)
