@@ -31,6 +31,17 @@ class PerLabel:
         One a label; None where a label could not be fitted and keeps its probabilities.
     report_ : FitReport
         Mean objective over the labels that were fitted; `message` names the others.
+
+    Examples
+    --------
+    Of ten rows with the logit log 16 eight have the first label, so that 16/17 becomes 0.8; all
+    have the second, of which nothing can be learned, and it keeps its 16/17.
+
+    >>> from core.calibrators.temperature import Temperature
+    >>> z, y = np.full((10, 2), np.log(16.0)), np.ones((10, 2), int)
+    >>> y[:2, 0] = 0
+    >>> PerLabel(Temperature).fit(z, y).predict_proba(z[:1]).round(4).tolist()
+    [[0.8, 0.9412]]
     """
 
     def __init__(self, make: Callable[[], Calibrator]) -> None:

@@ -98,6 +98,13 @@ def make(name: str, task: Task, *, objective: str = "nll", search: str = "exact"
     method does not know, are left at the method's default.
 
     Raises UsageError SETTING, for unknown names and for a task the method has no form for.
+
+    Examples
+    --------
+    One search for a whole list of methods: vector scaling has none, and leaves it out.
+
+    >>> [make(name, Task.MULTICLASS, search="grid").settings() for name in ("ts", "vector")]
+    [{'objective': 'nll', 'search': 'grid'}, {'centred': True}]
     """
     if name not in CALIBRATORS:
         raise UsageError("SETTING", f"Method is {name!r}", f"use {', '.join(CALIBRATORS)}")

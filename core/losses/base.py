@@ -187,6 +187,15 @@ class Loss(nn.Module, ABC):
 
         One answer a row, the most probable class (the lowest index on ties); with many labels
         N L answers, each the more probable of yes and no.
+
+        Examples
+        --------
+        Of classes that tie the lowest index is the answer, as in an audit:
+
+        >>> from core.losses.build import CrossEntropy
+        >>> confidence, correct = CrossEntropy().answers(torch.zeros(2, 2), torch.tensor([0, 1]))
+        >>> confidence.tolist(), correct.tolist()
+        ([0.5, 0.5], [True, False])
         """
         # float64, as the audit computes: a confidence that rounds to 1
         # in float32 would tie here and not there.

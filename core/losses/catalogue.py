@@ -429,6 +429,13 @@ def losses_of(method: str, dataset: str, network: str) -> tuple[Loss, ...]:
     -------
     tuple of dict
         Name and settings, as a config has them; none where the paper does not state them.
+
+    Examples
+    --------
+    The same name in a table is another loss on texts than on images:
+
+    >>> [losses_of("mmce", data, "resnet50")[1]["lambda"] for data in ("ag_news", "cifar10")]
+    [8.0, 2.0]
     """
     stem, _, last = method.rpartition("_")
     place = f"{dataset}_{network}"
