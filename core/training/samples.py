@@ -345,11 +345,10 @@ def _build_trained(
         stored |= outside_splits(parts)
     history, bins = from_events(folder.lines())
     validation = folder.validation() if sample.replayable else None
-    # The old run stays until the training has ended.
-    with writing():
-        shutil.rmtree(out / sample_id, ignore_errors=True)
     tables = Tables(history, bins, validation, known)
     manifest = replace(_manifest(sample_id, parts, stored), history=tables.entry())
+    with writing():  # the old run stays until the new one has been trained and audited
+        shutil.rmtree(out / sample_id, ignore_errors=True)
     write_run(out, manifest, stored, tables)
     if sample.weights:
         with writing():
@@ -524,9 +523,10 @@ def _build_first(sample_id: str, out: Path) -> None:
             row_ids=split.row_ids,
             votes=simulated_votes(split, rest, sample.n_voters, rng) if sample.n_voters else None,
         )
+    manifest = _first_manifest(sample_id, splits, digits)
     with writing():
         shutil.rmtree(out / sample_id, ignore_errors=True)
-    write_run(out, _first_manifest(sample_id, splits, digits), splits)
+    write_run(out, manifest, splits)
 
 
 def _load() -> Digits:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -129,6 +130,16 @@ def test_builder_makes_the_same_samples_again_in_place_of_the_old(tmp_path, ship
         # processors add in different orders: the same model, not the same last bits
         assert np.abs(new.probabilities() - old.probabilities()).mean() < 0.01
         assert built.get(name).created == shipped.get(name).created
+
+
+def test_a_sample_stays_where_the_audit_of_the_new_one_fails(tmp_path, monkeypatch):
+    old = tmp_path / "digits-fair" / "manifest.json"
+    old.parent.mkdir()
+    old.touch()
+    monkeypatch.setattr(samples, "audit", Mock(side_effect=MemoryError))
+    with pytest.raises(MemoryError):
+        samples.build(tmp_path, "digits-fair", work=tmp_path / "work")
+    assert old.exists()
 
 
 def test_an_unknown_sample_is_refused(tmp_path):
