@@ -2,16 +2,18 @@
 
 import gc
 import os
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
-from syrupy.assertion import SnapshotAssertion
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.scheduler.protocol import Scheduling
 
 from core.jobs.processes import step_back
-from tests.written import TextFile
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
 
 BROWSER = "tests/e2e/"
 
@@ -57,8 +59,10 @@ class FilesAndBrowser(LoadScopeScheduling):
 
 
 @pytest.fixture
-def snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+def snapshot(snapshot: "SnapshotAssertion") -> "SnapshotAssertion":
     """Return what a text is held against: the file of this test in `__snapshots__`."""
+    from tests.written import TextFile  # with syrupy and plotly, which tests on a GPU run without
+
     return snapshot.use_extension(TextFile)
 
 

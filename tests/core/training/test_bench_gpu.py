@@ -57,6 +57,11 @@ def without_packages(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
 
+@pytest.mark.usefixtures("without_packages")
+def test_what_all_tests_share_is_imported_without_them():
+    subprocess.run([sys.executable, "-c", "import tests.conftest"], check=True)
+
+
 @pytest.mark.soak
 @pytest.mark.usefixtures("without_packages")
 def test_the_whole_command_runs_without_them(tmp_path):
