@@ -30,8 +30,10 @@ def test_each_reader_is_listed_under_its_own_name():
     ],
 )
 def test_memory_follows_the_files(name: str, plain: int, packed: int, tmp_path: Path) -> None:
-    for head, memory_bytes in ((b"a,", plain), (b"PK", packed), (b"\x1f\x8b", packed)):
-        (tmp_path / "file").write_bytes(head + bytes(18))
+    unpacked, grows = (b"a,", b"PATIENT,", b"ARTICLE,"), (b"PK", b"\x1f\x8b", b"PAR1", b"ARROW1")
+    for head in (*unpacked, *grows, b"\xff" * 4):
+        memory_bytes = plain if head in unpacked else packed
+        (tmp_path / "file").write_bytes(head.ljust(20, b"\0"))
         with (tmp_path / "file").open("rb", buffering=0) as file:
             item = child_process.OpenFile(file, "file")
             assert child_process.memory_for(READERS[name], {"file": item}) == memory_bytes
@@ -40,7 +42,7 @@ def test_memory_follows_the_files(name: str, plain: int, packed: int, tmp_path: 
 
 
 def test_many_shards_are_unpacked_one_at_a_time(tmp_path: Path) -> None:
-    (tmp_path / "shard").write_bytes(b"PA" + bytes(18))
+    (tmp_path / "shard").write_bytes(b"PAR1" + bytes(16))
     with (tmp_path / "shard").open("rb", buffering=0) as file:
         item = child_process.OpenFile(file, "shard")
         shards = {f"shard {i}": item for i in range(9)}

@@ -177,8 +177,7 @@ def test_no_epoch_is_finished_while_the_last_one_is_saved_at_sigterm(tmp_path):
     assert 0 <= printed[-1] - checkpoint.newest(tmp_path)["epoch"] <= 1
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("writable", [True, False])
+@pytest.mark.parametrize("writable", [pytest.param(True, marks=pytest.mark.nightly), False])
 def test_sigterm_after_another_signal_ends_it_whether_or_not_it_can_save(writable, tmp_path):
     folder, moved = tmp_path / "checkpoint", tmp_path / "moved"
     with started("stuck", folder) as process:

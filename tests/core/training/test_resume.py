@@ -107,7 +107,6 @@ CHEXNET = {
 }
 
 
-@pytest.mark.nightly
 def test_adam_on_a_plateau_resumes_to_the_same_bits_and_the_same_kept_epoch(trainer):
     parts, folder, _ = trainer("through", **CHEXNET)
     finished = False
