@@ -256,6 +256,38 @@ def test_views_hand_the_finding_over_by_its_name(xray):
     assert test.query_params["finding"] == phantom.FINDINGS[0].lower()
 
 
+@pytest.mark.parametrize(
+    ("labels", "chosen", "key"),
+    [
+        # a link written where one label was spelled so
+        (("Pleural_Thickening", "Pleural Thickening"), "pleural thickening", "Pleural_Thickening"),
+        (("Pleural_Thickening", "Pleural Thickening"), "Pleural Thickening", "Pleural Thickening"),
+        # one written where two labels were, `Mass` and `mass`
+        (("mass", "Nodule"), "Mass", "mass"),
+        (("mass", "Nodule"), "Hernia", "top"),  # a finding that this model lacks
+    ],
+)
+@pytest.mark.parametrize("by", ["link", "session"])
+def test_a_finding_is_shown_however_the_model_before_spelled_it(
+    xray, monkeypatch, labels, chosen, key, by
+):
+    """The answers are those of the samples, whose last findings are called otherwise here."""
+    others = phantom.FINDINGS[:-2]
+    models = [replace(model, findings=(*others, *labels)) for model in xray_models.samples()]
+    monkeypatch.setattr(xray_models, "samples", lambda: models)
+    test = xray(**({"finding": chosen} if by == "link" else {"film": "s1", "show": "findings"}))
+    if by == "session":
+        test.session_state["set.finding"] = chosen
+        test.query_params["show"] = "film"
+        test.run()
+    fine(until(test, lambda: "The findings of this film" in said(test)))
+    (choice,) = [one for one in test.selectbox if one.label == "Finding"]
+    assert choice.value == key
+    if key != "top":
+        assert test.query_params["finding"] in (key, [key])
+        assert test.session_state["xray.shown"] == key
+
+
 def test_a_film_is_removed_brought_back_and_forgotten(xray):
     test = drop(xray(), ("a.png", film()))
     drop(test, ("b.png", film(1)))

@@ -143,10 +143,28 @@ def _finding(results: Sequence[FilmResult], *, alone: bool) -> str:
 
     width = 440 if state.plain() else 320  # the longest name, and its score behind it
     labels = {option: label(option) for option in options}
+    _spell_as_option(options, scored.findings, names)
     chosen = widgets.select("Finding", shared.NAME, labels, TOP, width=width)
     index = scored.order[0] if chosen == TOP else names.index(chosen)
     st.session_state[shared.SHOWN] = names[index]
     return scored.findings[index]
+
+
+def _spell_as_option(options: Sequence[str], findings: Sequence[str], names: Sequence[str]) -> None:
+    """Write the finding chosen before, in link and session, as this model's options spell it.
+
+    Another model may have two findings that are spelled alike where this one has one, or one where
+    this one has two: there the first one is taken.
+    """
+
+    def spelled(chosen: str | None) -> str | None:
+        index = None if chosen is None else views.finding_index(findings, chosen)
+        return chosen if index is None or chosen in options else names[index]
+
+    if linked := spelled(st.query_params.get(shared.NAME)):
+        st.query_params[shared.NAME] = linked
+    if before := spelled(st.session_state.get(f"set.{shared.NAME}")):
+        st.session_state[f"set.{shared.NAME}"] = before
 
 
 def _reference(model: Model, film: FilmEntry) -> Reference | None:
