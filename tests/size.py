@@ -30,27 +30,27 @@ class Size(NamedTuple):
 
 
 BUDGETS: Final[dict[str, Size]] = {
-    "core": Size(3_800, 20, 33),
-    "core/calibrators": Size(4_250, 14, 39),
+    "core": Size(3_850, 20, 33),
+    "core/calibrators": Size(4_300, 14, 39),
     "core/checkpoints": Size(1_000, 6, 10),
     "core/commands": Size(2_400, 12, 30),
     "core/compiled": Size(1_600, 12, 28),
     "core/datasets": Size(5_150, 20, 38),
-    "core/inference": Size(2_700, 14, 22),
-    "core/jobs": Size(3_200, 14, 36),
+    "core/inference": Size(2_750, 14, 22),
+    "core/jobs": Size(3_200, 15, 36),
     "core/library": Size(3_100, 13, 27),
     "core/losses": Size(2_150, 9, 12),
     "core/metrics": Size(11_050, 29, 69),
     "core/models": Size(1_800, 9, 10),
     "core/ood": Size(1_250, 5, 9),
-    "core/readers": Size(16_330, 46, 154),
+    "core/readers": Size(16_350, 46, 153),
     "core/reports": Size(3_200, 10, 26),
-    "core/screens": Size(18_360, 54, 100),
+    "core/screens": Size(18_500, 54, 100),
     "core/studies": Size(3_300, 14, 15),
     "core/training": Size(4_500, 16, 32),
-    "core/xray": Size(1_300, 7, 16),
-    "pages": Size(17_900, 77, 160),
-    "all": Size(106_500, 387, 796),
+    "core/xray": Size(1_350, 7, 16),
+    "pages": Size(18_000, 78, 161),
+    "all": Size(107_300, 390, 800),
 }
 
 
