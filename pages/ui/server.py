@@ -405,7 +405,7 @@ async def _login_of_claims(user_info: dict[str, Any]) -> dict[str, Any]:
     return await asyncio.to_thread(visitor.begin, user_info)
 
 
-streamlit_internals.keep_instead(_login_of_claims, MAX_TOKEN)
+streamlit_internals.set_login_cookie_from(_login_of_claims, MAX_TOKEN)
 
 
 def login_in(request: Request) -> str:

@@ -104,7 +104,7 @@ def uploaded_bytes(session: str | None = None) -> int:
 
 
 def live_sessions() -> dict[str, AppSession]:
-    """Return the sessions that are connected, by id."""
+    """Return the sessions that are connected, or were left not long ago, by id."""
     return {info.session.id: info.session for info in running()._session_mgr.list_sessions()}
 
 
@@ -140,7 +140,7 @@ def sessions_with(claim: str, value: object) -> Iterable[AppSession]:
 Claims = dict[str, Any]  # Any: plain JSON values
 
 
-def keep_instead(kept: Callable[[Claims], Awaitable[Claims]], longest: int) -> None:
+def set_login_cookie_from(kept: Callable[[Claims], Awaitable[Claims]], longest: int) -> None:
     """From now on give browsers what a function makes of a user's claims, in a cookie.
 
     With it goes the provider's token, by which one logs out there, of at most `longest` characters.

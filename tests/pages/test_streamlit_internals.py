@@ -1,14 +1,26 @@
 """What is touched of Streamlit's inside is as it was in the version that it was read in."""
 
 import ast
+import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
+from typing import cast
 
 import pytest
 import streamlit as st
+from streamlit.proto.Common_pb2 import FileURLs
+from streamlit.runtime import memory_media_file_storage
+from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.fragment import MemoryFragmentStorage
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+from streamlit.web.server.starlette import starlette_auth_routes as auth
 
-from pages.ui import streamlit_internals
+from pages.ui import server, streamlit_internals
 from pages.ui.streamlit_internals import STATIC
 
 VERSION = "1.67.0"
@@ -21,7 +33,10 @@ RAISED = (
     "nightly, and look at what assets/style.css arranges. Then name the new version here."
 )
 ALLOWED = {"streamlit", "streamlit.delta_generator"}  # public; the latter for types
-SELECTORS = re.compile(r"data-testid=\"(st\w+?)(?:-\w+)?\"|\.(st[A-Z]\w+)")
+# Ids, variants and classes of the front end, and attributes but those of our own figures
+SELECTORS = re.compile(
+    r"data-(?:testid|variant)=\"(\w+?)(?:-\w+)?\"|\.(st[A-Z]\w+)|\[(data-(?!figure|testid|variant)\w+)"
+)
 
 
 def test_streamlit_is_of_the_version_that_was_read() -> None:
@@ -76,9 +91,35 @@ def front_end() -> str:
 @pytest.mark.parametrize("name", ["style.css", "figure.js", "dragged.js", "play.js"])
 def test_the_browser_is_given_the_names_that_assets_go_by(name: str) -> None:
     text = (ROOT / "assets" / name).read_text("utf-8")
-    names = {testid or css for testid, css in SELECTORS.findall(text)}
+    names = {name for match in SELECTORS.findall(text) for name in match if name}
     assert {name for name in names if name not in front_end()} == set(), RAISED
     assert names or name in ("dragged.js", "play.js")
+    if name == "style.css":
+        assert {"InputInstructions", "segmented_control", "stBaseButton", "data-tag"} <= names
+
+
+def test_what_is_changed_is_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = UploadedFileRec(file_id="a", name="a.csv", type="text/csv", data=b"0.5")
+    file = streamlit_internals.UploadedFile(record, FileURLs())
+    assert deepcopy(file) is file
+    ours = {
+        MemoryFragmentStorage.lookup: streamlit_internals.lookup,
+        AppSession.request_rerun: streamlit_internals.request_rerun,
+        ScriptRunContext.reset: streamlit_internals.reset,
+        memory_media_file_storage._calculate_file_id: streamlit_internals.file_id,
+    }
+    assert all(used is own for used, own in ours.items())
+    assert auth._set_auth_cookie.__module__ == streamlit_internals.__name__  # by pages.ui.server
+
+    async def begin_and_end() -> None:
+        async with server.lifespan(cast(st.App, None)):
+            assert PagesManager.uses_pages_directory is False
+
+    for name in ("configure_malloc", "_end_requests_by_signal", "expire"):  # nothing is served
+        monkeypatch.setattr(server, name, lambda: None)
+    monkeypatch.setattr(PagesManager, "uses_pages_directory", None)
+    with ThreadPoolExecutor(1) as pool:  # in this thread a browser may have its loop
+        pool.submit(lambda: asyncio.run(begin_and_end())).result()
 
 
 def test_its_page_and_its_copy_of_plotly_are_where_they_are_looked_for() -> None:
