@@ -59,6 +59,7 @@ def _lines(name: str, shown: object) -> Iterator[str]:
         case str() | int() if shown:
             yield f"{name}: {shown}"
         case FigureCard():
+            shown.figure("dark")  # draws as well; what it says is the same
             figure = shown.figure("light")
             axes = (*figure.select_xaxes(), *figure.select_yaxes())
             drawn = [trace.name for trace in figure.data]

@@ -18,6 +18,7 @@ from core.screens.compare import training
 from core.screens.compare.view import compare_view, disagreement_view, plain_view
 from core.screens.kit.differences import HIGHER, OFFERED, NamedRun, plain_sentence, sentence
 from core.screens.kit.marks import marks
+from core.screens.kit.words import speaking_of
 from core.studies.comparison import RunAnswers, settings
 from tests.core.screens.test_snapshots import EDITIONS, NEAR, OVER, measured
 from tests.written import written
@@ -38,7 +39,7 @@ LEADERS = {  # the metric, who leads, and the others minus it, the closest first
     # a bound that would round to zero is printed with two decimals
     "two tied": ("ece", 0, {1: apart("ece", 0.003, -0.0002, 0.0136)}, 2),
     "three, two tied": ("ece", 0, {1: TIE, 2: WORSE}, 3),
-    "three tied": ("ece", 2, {1: TIE, 0: TIE}, 3),
+    "three tied": ("ece", 2, {1: TIE, 0: apart("ece", 0.012, -0.008, 0.034)}, 3),
     "three apart": ("ece", 2, {1: WORSE, 0: apart("ece", 0.05, 0.04, 0.06)}, 3),
     "seven, one without": (
         "ece",
@@ -184,6 +185,11 @@ def test_compare(snapshot, make_run, edition):
     for state, shown_runs in states.items():
         view = shown(*shown_runs)
         said[state] = {part: getattr(view, part) for part in parts}
+    for data in ("20newsgroups", ""):
+        with speaking_of(data):
+            view = shown(names, runs, between(runs, names, 0))
+        columns = [column.label for column in view.table.shown]
+        said[data or "rows"] = [view.eyebrow, view.sentence, " | ".join(columns), view.caption]
     if edition == "technical":
         for metric in ("nll", "accuracy"):
             view = shown(names, runs, between(runs, names, 0), metric=metric)

@@ -9,6 +9,7 @@ from core.metrics.human import NOT_COUNTED, HumanAudit, HumanScore, VoteBin, Vot
 from core.metrics.paired import Difference
 from core.metrics.records import Gap
 from core.predictions import Predictions, ScoreKind, Task, Votes
+from core.screens.kit.words import speaking_of
 from core.screens.reliability.human import (
     PLAIN,
     TECHNICAL,
@@ -135,6 +136,9 @@ def test_human(snapshot, edition):
     grouped = replace(FITS, methods=(READ, lone))
     states = {"refused": refused, "of another split": elsewhere, "one group": grouped}
     said["fits"] = {state: fits_words(fits, words) for state, fits in states.items()}
+    for data in ("20newsgroups", ""):
+        with speaking_of(data):
+            said["fits"][data or "rows"] = fits_words(FITS, words)
     if not plain:
         more, less = Gap(0.04, 0.03, 0.05), Gap(-0.063, -0.082, -0.044)
         said["opposite"] = [opposite_words(more, less), opposite_words(less, more)]

@@ -21,6 +21,7 @@ from core.metrics.records import ClassCell, ClassRow, Floor, Gap
 from core.predictions import Predictions, ScoreKind, Task
 from core.screens.kit.differences import NamedRun
 from core.screens.kit.marks import marks
+from core.screens.kit.words import speaking_of
 from core.screens.posthoc import view, words
 from core.studies.posthoc import NONE, Fit, MethodReport, PosthocRows
 from core.studies.temperatures import (
@@ -52,7 +53,7 @@ STATES: dict[str, dict[str, dict[str, Any]]] = {
     "better than half": {NONE: AS_READ | {"ece": 0.023}, "ts": TS | {"ece": 0.009}},
     "at a price": {NONE: AS_READ, "histogram": TS | ROSE},
     "at a price that could be chance": {NONE: AS_READ, "histogram": TS | {"nll": 0.53}},
-    "for an infinite loss": {NONE: AS_READ, "histogram": TS | {"nll": None}},
+    "where a claim of 0 came true": {NONE: AS_READ, "histogram": TS | {"nll": None}},
     "changes answers, as many right": {NONE: AS_READ, "isotonic": LEAST | {"changed": 1}},
     "changes answers, fewer by chance": {
         NONE: AS_READ, "isotonic": LEAST | {"changed": 31, "accuracy": 0.868},
@@ -158,8 +159,8 @@ def test_corrections(snapshot, make_report, edition):
         "isotonic": make_report(LEAST | {"accuracy": 0.9, "changed": 68}, **event),
     }
     said["risk"] = said_of(risk, edition)
-    # OVER holds 823 events in 1,000; the interval of 82.4 % right goes as low as that
-    constant = make_report(LEAST | {"accuracy": 0.824, "changed": 310}, **event)
+    # OVER holds 823 events in 1,000, of which one answer for all is right more often than 81.49 %
+    constant = make_report(LEAST | {"accuracy": 0.8149, "changed": 310}, **event)
     wrong = make_report(AS_READ | {"accuracy": 0.714}, **event)
     said["risk by one answer"] = said_of({NONE: wrong, "beta": constant}, edition)
     assert written(**said) == snapshot
@@ -206,7 +207,8 @@ def test_corrections_of_classes(snapshot, make_report, make_target, edition):
     now = [answers(name, Gap(0.01 * k, -0.02, 0.08)) for k, name in enumerate("abcde")]
     wide = answers("sheep", Gap(0.15, 0.02, 0.28))
     both = {"classes": (*five, wide), "names": (*"abcde", "sheep"), "off": (off[0],)}
-    leaves = make_report(AS_READ | {"ece": 0.08, "changed": 160}, classes=(*now, wide))
+    less_wide = answers("sheep", Gap(0.14, 0.01, 0.27))
+    leaves = make_report(AS_READ | {"ece": 0.08, "changed": 160}, classes=(*now, less_wide))
     said["many mended, one not"] = said_of(
         {NONE: make_report(AS_READ, **both), "beta": leaves}, edition
     )
@@ -266,6 +268,10 @@ def test_posthoc(snapshot, make_report, edition):
     }.items():  # fmt: skip
         shown = make(NAMED, of, fits, judged)
         said[state] = [shown.eyebrow, shown.sentence, shown.caption]
+    for data in ("20newsgroups", ""):
+        with speaking_of(data):
+            shown = make(NAMED, same, fits, judged)
+        said[f"same, of {data or 'rows'}"] = [shown.eyebrow, shown.sentence, shown.caption]
     alone = make(NAMED, parts, fits[:1], {name: judged[name] for name in (NONE, "ts")})
     said["one"] = [alone.table, alone.caption]
     said["none"] = make(NAMED, parts, [fits[2]], {NONE: judged[NONE]})
@@ -325,8 +331,19 @@ def test_temperatures(snapshot, make_report):
         gap=Difference("ece", -0.05, -0.056, -0.044, 0.95, 1000),
         sure_before=ConfidentAnswers(0.62, 0.96), sure_after=ConfidentAnswers(0.31, 0.991),
     )  # fmt: skip
-    calm = replace(sharp, temperature=1.07, gap=tie, sure_after=ConfidentAnswers(0.0, np.nan))
-    bound = replace(sharp, temperature=20.0, at_bound=True)
+    calm = replace(
+        sharp, temperature=1.07, gap=tie,
+        before=make_report(AS_READ | {"ece": 0.024, "floor": 0.015}),
+        after=make_report(TS | {"ece": 0.022, "floor": 0.016}),
+        sure_before=ConfidentAnswers(0.57, 0.971), sure_after=ConfidentAnswers(0.0, np.nan),
+    )  # fmt: skip
+    bound = replace(
+        sharp, temperature=20.0, at_bound=True,
+        before=make_report(AS_READ | {"ece": 0.123, "floor": 0.017}),
+        after=make_report(TS | {"ece": 0.061, "floor": 0.018}),
+        gap=Difference("ece", -0.062, -0.067, -0.057, 0.95, 1000),
+        sure_before=ConfidentAnswers(0.88, 0.942), sure_after=ConfidentAnswers(0.26, 0.985),
+    )  # fmt: skip
     every = {"sharp": sharp, "calm": calm, "bound": bound}
     badges = marks([*every])
     rows = [(name, mark, one) for (name, one), mark in zip(every.items(), badges, strict=True)]

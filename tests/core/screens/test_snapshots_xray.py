@@ -70,7 +70,7 @@ BANDS = tenths((0, 700, 21, 0.06), (4, 300, 210, 0.46), (7, 260, 143, 0.75), (9,
 
 def seen(model, score, mark, known=None, **more):
     return FindingSummary(
-        scored=FilmScores(model, NAMES, (score, 0.123, 0.004)), name="Effusion", mark=mark,
+        scored=FilmScores(model, NAMES, (score, 0.172, 0.004)), name="Effusion", mark=mark,
         known=known, **more,
     )  # fmt: skip
 
@@ -183,8 +183,13 @@ def test_findings(snapshot, edition, make_audit, make_finding):
         make_finding("Hernia", "mixed", RARE, 0.0002, 0.91, 0.21, 0.4, reading="too_extreme"),
     )
     audit = replace(make_audit(labels[0], task="multilabel"), labels=labels, n=4000, n_classes=4)
-    mean = {**labels[0].metrics, "auroc": scored("auroc", 0.8365, 0.821, 0.851, labels=4)}
-    of_all = replace(labels[0], metrics=mean)
+    # The means of the labels: of ECE (4.78 + 0.28 + 2.46 + 0.7) / 4, in points
+    mean = {
+        **labels[0].metrics, "auroc": scored("auroc", 0.8365, 0.821, 0.851, labels=4),
+        "auprc": scored("auprc", 0.76275, 0.741, 0.784),
+        "ece": replace(labels[0].metrics["ece"], value=0.02055, low=0.0142, high=0.0291),
+    }  # fmt: skip
+    of_all = replace(labels[0], metrics=mean, noise_floor={"ece": Floor(0.0063, 0.0094)})
     found = Findings(
         audit=replace(audit, main=of_all), bins=tuple(label.bins for label in labels),
         events=(3292, 3628, 3566, 41), shares=(0.823, 0.907, 0.8915, 0.01025),
@@ -394,13 +399,21 @@ def test_one_finding_in_use(snapshot, make_one):
     said["threshold"] = vars(use.at_threshold(source, here, there))
     steps = use.threshold_steps(source, one, (0.2, 0.5, 0.0725))
     said["steps"] = [[step.text, " ".join(step.counts)] for step in steps]
+    # 31 of 90 with it, where scores of 0.4 on average say 36
+    of_pa = replace(
+        FIT, n=90, events=31, mean=0.4, rate=31 / 90, rarer=31.0,
+        in_the_large=scored("citl", -0.29, -0.81, 0.22), slope=scored("slope", 1.4, 1.1, 1.7),
+        intercept=scored("intercept", -0.13, -0.68, 0.41),
+        observed_expected=scored("observed_expected", 31 / 36, 0.633, 1.124),
+        difference=scored("difference", 31 / 90 - 0.4, -0.153, 0.048),
+    )  # fmt: skip
     groups = [
         Subgroup(
             name="AP", fit=FIT, ece=scored("ece", 0.062, 0.05, 0.074), floor=Floor(0.01, 0.019),
             too_few=False, p_value=0.0001,
         ),
         Subgroup(
-            name="PA", fit=replace(FIT, n=90, events=31, slope=scored("slope", 1.4, 1.1, 1.7)),
+            name="PA", fit=of_pa,
             ece=scored("ece", 0.031, 0.01, 0.052), floor=Floor(0.02, 0.043), too_few=True,
             p_value=0.3,
         ),

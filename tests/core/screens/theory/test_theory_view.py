@@ -210,6 +210,16 @@ def test_properised_loss_of_two_classes_is_golden():
     assert np.interp(0.8, found.x, found.y) == pytest.approx(golden, rel=1e-2)
 
 
+def test_calfocal_parts_by_its_rate_away_from_the_accuracy_of_the_bin():
+    """At 50 % in a bin that is right in 80 %: gamma is exp(-0.3 λ), the loss ln(2) / 2**gamma."""
+    drawn = curves(loss_cards(2.0, TRUTH)[1])
+    losses = {"inverse focal, γ = 2": 2.25 * math.log(2)}
+    for rate in (1, 10, 100):
+        losses[f"CalFocal, λ = {rate}"] = math.log(2) / 2 ** math.exp(-0.3 * rate)
+    for name, loss in losses.items():
+        assert np.interp(0.5, drawn[name].x, drawn[name].y) == pytest.approx(loss, rel=1e-3)
+
+
 def test_what_focal_loss_makes_a_model_say_is_its_minimiser():
     optimum, bound = (curves(card) for card in theory.optimum_cards(2.0, 0.8))
     q = np.linspace(0.0005, 0.9995, 19_981)
