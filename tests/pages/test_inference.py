@@ -31,7 +31,7 @@ def begun(monkeypatch):
     def stand_in(process: Process) -> Process:
         monkeypatch.setattr(inference, "shared", lambda: process)
         monkeypatch.setattr(inference, "AFTER_S", 0.0)
-        monkeypatch.setattr(inference, "server", SimpleNamespace(serves=lambda: True))
+        monkeypatch.setattr(inference, "streamlit_internals", SimpleNamespace(serves=lambda: True))
         return process
 
     return stand_in
