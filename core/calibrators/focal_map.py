@@ -50,6 +50,15 @@ def log_focal_map(log_q: Float, gamma: float) -> Float:
     ----------
     Komisarenko and Kull 2024, proposition 4, equation 1; their released float32 form overwrites
     saturated rows by values that do not sum to one and is not followed.
+
+    Examples
+    --------
+    For gamma = 1 the weight is 1 / (2 e^-400) at q = 1 - e^-400 and e^-400 at e^-400: logits 400
+    apart are 800 - log 2 apart after the map.
+
+    >>> log_p = log_focal_map(log_softmax(np.array([0.0, 400.0])), 1.0)
+    >>> round(float(log_p[1] - log_p[0]), 4)
+    799.3069
     """
     check_gamma(gamma)
     if gamma == 0.0:
@@ -212,8 +221,8 @@ def gamma_star(p0: npt.ArrayLike) -> Float:
     a, b = 1.0 - low, low * np.log(low)
     ratio, log_a = a / b, np.log1p(-low)
     w = lambertw(-np.exp((1.0 - ratio) * log_a) * log_a / b, -1).real
-    # From one half on the branch gives the trivial root gamma =
-    # 0 or below: no gamma is needed there.
+    # From one half on the branch gives the trivial root gamma = 0 or below: no gamma is needed
+    # there.
     return np.where(p < 0.5, ratio + w / log_a, 0.0)
 
 
@@ -249,10 +258,11 @@ def inverse_focal_map(log_p: Float, gamma: float) -> Float:
 
     Examples
     --------
-    Where the truth is 0.8, a model trained with gamma = 2 says 0.6266, not 0.8:
+    Where the truth is 0.8, a model trained with gamma = 2 says 0.6266, which the map takes to 0.8:
 
-    >>> np.exp(inverse_focal_map(np.log([[0.2, 0.8]]), 2.0)).round(4).tolist()
-    [[0.3734, 0.6266]]
+    >>> q = np.exp(inverse_focal_map(np.log([[0.2, 0.8]]), 2.0))
+    >>> q.round(4).tolist(), focal_map(q, 2.0).round(9).tolist()
+    ([[0.3734, 0.6266]], [[0.2, 0.8]])
     """
     check_gamma(gamma)
     if gamma == 0.0:

@@ -41,6 +41,13 @@ def every_pair_level(draws: Sequence[Float], level: float) -> float:
     --------
     >>> every_pair_level([np.arange(4.0), np.ones(4)], 0.95)  # two runs are one pair
     0.95
+
+    Of three runs the largest differences are 11/7, 1, 5/7 and 1/7 standard deviations. Of four
+    resamples and the sample itself half are 2.5, so that c is the third smallest: 1.
+
+    >>> run = np.array([11.0, -7.0, -5.0, 1.0])  # of mean 0 and standard deviation 7
+    >>> round(every_pair_level([run, np.zeros(4), -run], 0.5), 4)
+    0.6827
     """
     pairs = len(draws) * (len(draws) - 1) // 2
     if pairs < 2:

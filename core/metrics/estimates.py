@@ -404,6 +404,14 @@ def discrimination(ranked: SortedOutcomes, level: float, of: str) -> dict[str, S
     >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.6, 0.7]), np.array([True, True])))
     >>> discrimination(ranked, 0.95, "positive_class")["auroc"].reason
     'only one outcome is present: 2 of 2 rows are positive'
+
+    One positive above one negative: Newcombe's interval begins where 1 - A = sqrt(A (1 - A)), at
+    1/2. The exact interval of one right answer of one begins at (1 - 0.6827) / 2 = 0.1587.
+
+    >>> ranked = SortedOutcomes.of(Outcomes(np.array([0.6, 0.7]), np.array([False, True])))
+    >>> scores = discrimination(ranked, 0.6826894921370859, "positive_class")
+    >>> [(score.value, round(score.low, 4), score.high) for score in scores.values()]
+    [(1.0, 0.5, 1.0), (1.0, 0.1587, 1.0)]
     """
     positives, total, n = ranked.hits, ranked.total, ranked.n
     settings: dict[str, Setting] = {"of": of, "positives": positives}

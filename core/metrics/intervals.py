@@ -121,14 +121,29 @@ def wilson(
 
 
 def student(level: float, df: float) -> float:
-    """Return Student's quantile of a two-sided level, for example 2.26 for 0.95 and 9."""
+    """Return Student's quantile of a two-sided level.
+
+    Examples
+    --------
+    With one degree of freedom it is Cauchy's, tan(pi / 2 x 0.5) = 1; for 9 a printed table has
+    2.26.
+
+    >>> round(student(0.5, 1), 9), round(student(0.95, 9), 2)
+    (1.0, 2.26)
+    """
     from scipy.special import stdtrit  # a tenth of a second, which readers do not pay
 
     return float(stdtrit(df, 0.5 + level / 2))
 
 
 def percentile(draws: Float, level: float) -> tuple[float, float]:
-    """Return the two-sided percentiles of (R,) draws."""
+    """Return the two-sided percentiles of (R,) draws.
+
+    Examples
+    --------
+    >>> percentile(np.arange(101.0), 0.5)  # the middle half of 0 to 100
+    (25.0, 75.0)
+    """
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 

@@ -28,10 +28,12 @@ def nll_rows(predictions: Predictions, *, clip: float | None = None) -> Float:
 
     Examples
     --------
+    Log 2 and infinity; clipped at 1/4, log 2 and log 4:
+
     >>> from core.predictions import ScoreKind, Task
     >>> p = np.array([[0.5, 0.5], [1.0, 0.0]])
     >>> of_two = Predictions(Task.MULTICLASS, ScoreKind.PROBABILITIES, p, np.array([0, 1]))
-    >>> nll_rows(of_two).round(4).tolist(), nll_rows(of_two, clip=0.25).round(4).tolist()  # ln 2, 4
+    >>> nll_rows(of_two).round(4).tolist(), nll_rows(of_two, clip=0.25).round(4).tolist()
     ([0.6931, inf], [0.6931, 1.3863])
     """
     logs = predictions.rows.log_p_true

@@ -44,11 +44,16 @@ def auroc_error(ranked: SortedOutcomes) -> float:
     Examples
     --------
     Perfect order leaves no spread, which is why `estimates.discrimination` joins another interval.
+    With one pair out of order, the positives beat 1/2 and 1 of the negatives: their mean has the
+    variance 2 (1/4)^2 / 2 = 1/16. That of the negatives has the same; the root of 1/8 is 0.3536.
 
     >>> from core.predictions import Outcomes
-    >>> came = np.array([False, False, True, True])
-    >>> auroc_error(SortedOutcomes.of(Outcomes(np.array([0.1, 0.2, 0.8, 0.9]), came)))
+    >>> scores = np.array([0.1, 0.2, 0.8, 0.9])
+    >>> auroc_error(SortedOutcomes.of(Outcomes(scores, np.array([False, False, True, True]))))
     0.0
+    >>> one_off = Outcomes(scores, np.array([False, True, False, True]))
+    >>> round(auroc_error(SortedOutcomes.of(one_off)), 4)
+    0.3536
     """
     positives, negatives = _groups(ranked)
     n_positive, n_negative = positives.sum(), negatives.sum()

@@ -333,6 +333,16 @@ def auroc_difference(
     >>> scores, tenfold = ([1.0, 2.0], [2.0, 3.0]), ([10.0, 20.0], [20.0, 30.0])
     >>> auroc_difference(*([np.array(side) for side in run] for run in (scores, tenfold)))
     (0.0, 0.0, 0.0)
+
+    Another run has the second inside row above both outside rows. On either side the placements
+    differ by 0 and 1/2, so that the mean, 1/4, has the variance 2 (1/4)^2 / 2 = 1/16. One standard
+    deviation is the root of 2/16, 0.3536, and here MOVER's margins are smaller.
+
+    >>> first = np.array([0.0, 2.0]), np.array([1.0, 3.0])
+    >>> second = np.array([0.0, 3.0]), np.array([1.0, 2.0])
+    >>> ends = auroc_difference(first, second, level=0.6826894921370859)
+    >>> [round(end, 4) for end in ends]
+    [0.25, -0.1036, 0.6036]
     """
     counted = [slice(None) if side is None else side > 0.0 for side in weights]
     of_runs = [placements(run[0], run[1], weights) for run in (scores, other)]

@@ -2,6 +2,7 @@
 
 import doctest
 from importlib import import_module
+from pathlib import Path
 from pkgutil import walk_packages
 
 import pytest
@@ -16,6 +17,7 @@ MODULES = [
     if not module.ispkg
 ]
 WITHOUT = {"core.metrics.macro"}  # whose numbers take an audit of several classes
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -23,6 +25,13 @@ def test_examples_are_true(name: str) -> None:
     tried = doctest.testmod(import_module(name))
     assert tried.failed == 0
     assert (tried.attempted > 0) == (name not in WITHOUT)
+
+
+def test_no_example_stands_outside_the_modules_that_are_run() -> None:
+    run = {ROOT / f"{name.replace('.', '/')}.py" for name in MODULES}
+    files = [file for room in ("core", "pages") for file in (ROOT / room).rglob("*.py")]
+    assert run < set(files)
+    assert [file for file in files if file not in run and ">>> " in file.read_text("utf-8")] == []
 
 
 @pytest.mark.parametrize("metric", METRICS)
