@@ -331,7 +331,7 @@ def samples(
 
     Parameters
     ----------
-    margins : Margins
+    margins : LogitMargins
         Of all rows; yielded at once where there are not many.
     logits, labels : (N, K) array of float, (N,) array of int
         What they are of.

@@ -94,8 +94,8 @@ def descend(
     point, value, message : (P,) float64, float, str
         The message is empty where the search settled.
     """
-    # L-BFGS-B stops on the smaller of two rules, so the tolerance of the value is far below what is
-    # printed; scipy's defaults end at a relative 2e-9.
+    # L-BFGS-B stops at whichever of two rules holds first, so the tolerance of the value is far
+    # below what is printed; scipy's defaults end at a relative 2e-9.
     optimum = minimize(
         objective,
         start,

@@ -69,8 +69,8 @@ class Spline(Calibrator):
         at = _scored(log_p)[:, None]
         score = np.exp(np.take_along_axis(log_p, at, axis=1))
         new = np.interp(score, self.scores_, self.recalibrated_)
-        # The others share 1 - new in their old proportions; log(1 -
-        # p) of the scored class is exact there.
+        # The others share 1 - new in their old proportions; log(1 - p) of the scored class is exact
+        # there.
         left = np.take_along_axis(log_rest(log_p), at, axis=1)
         with np.errstate(divide="ignore"):
             out = log_p - left + np.log1p(-new)

@@ -326,7 +326,7 @@ def _choose_penalty(rows: _LinearRows, fold: Int) -> float:
     chosen, best = PENALTIES[0], np.inf
     for penalty in PENALTIES:
         total = 0.0
-        # Summed over rows, not over folds: unequal folds would else count alike.
+        # Summed over rows, not over folds: unequal folds would otherwise count alike.
         for k, out in enumerate(held_out):
             fits[k], _ = _fit_affine(rows.take(~out), penalty, fits[k], steps)
             weights, bias = _split(fits[k])

@@ -134,7 +134,7 @@ def _from_older_layout(file_tensors: dict[str, Tensor], net: nn.Module) -> dict[
     if not isinstance(converted, dict):
         return None
     # As many numbers before and after, or the rule resamples positions or drops a head.
-    if _count(converted) != _count(file_tensors):  # resampled, or dropped
+    if _count(converted) != _count(file_tensors):
         return None
     # The same tensors, or made alike; without numbers only shapes can tell
     alike = converted.keys() == other.keys() and all(

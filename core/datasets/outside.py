@@ -205,7 +205,7 @@ def _cifar10c(outside_set: OutsideSet, data: SplitDataset, _download: bool) -> O
     root = existing_root(None if outside_set.root is None else Path(outside_set.root), CIFAR10C)
     name = f"{outside_set.corruption}.npy"
     array = _array(root, name)
-    # Five severities lie one after another in one array, each of the test part in its order.
+    # Five severities lie one after another in one array, each holds the test part in order.
     n = len(array) // len(SEVERITIES) if array.ndim else 0
     shape = (n * len(SEVERITIES), 32, 32, 3)
     # Pixels of a shape, at least one; others are refused
@@ -375,7 +375,7 @@ def _changed(images: Pixels, _rows: Int, *, size: Size, channels: int) -> Pixels
     if images.shape[2:] != size:
         # As Pillow scales pictures, so that images of arrays and of files look alike.
         resized = []
-        for image in images:  # as pictures of files are
+        for image in images:
             picture = Image.fromarray(np.ascontiguousarray(image.transpose(1, 2, 0)))
             smaller = picture.resize((size[1], size[0]), Image.Resampling.BILINEAR)
             resized.append(np.asarray(smaller).transpose(2, 0, 1))

@@ -248,8 +248,7 @@ def open_model(
     if isinstance(config, EvaluationConfig) and config.temperature != 1:
         layer = last_layer(model)
         with torch.no_grad():
-            # Weights and bias both: the logits are then divided,
-            # exactly, and no further step is needed.
+            # Weights and bias both: the logits are then divided, and no further step is needed.
             for tensor in (layer.weight, layer.bias):
                 if tensor is not None:
                     tensor /= config.temperature

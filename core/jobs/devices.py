@@ -96,7 +96,7 @@ def slots() -> tuple[str, ...]:
 
 def fit(job: Job, available: Sequence[str]) -> tuple[list[str], int]:
     """Return the slots that a job could use, and how many it needs; processes share the CPU's."""
-    # auto takes GPUs where there are some, and never falls back to the CPU unsaid.
+    # auto takes the CPU only where there is no GPU; a silent driver's stand-in counts as one.
     gpus = [slot for slot in available if slot != CPU]
     acceptable = {"auto": gpus or [CPU], "cuda": gpus}.get(job.wants, [job.wants])
     fitting = [slot for slot in available if slot in acceptable]
@@ -142,9 +142,9 @@ def _query_driver(_: int) -> tuple[Device, ...] | None:
             time.sleep(0.0 if last else AGAIN_S)
         else:
             return _read(output.decode("utf-8", "replace"))
-    # A program that ended with an error has answered: there are
-    # no GPUs to use. One that hung has not.
-    return () if code > 0 else None  # a driver that is broken is an answer, too
+    # A program that ended with an error has answered: there are no GPUs to use. One that hung has
+    # not.
+    return () if code > 0 else None
 
 
 @lru_cache(maxsize=1)

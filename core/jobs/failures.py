@@ -280,8 +280,7 @@ def unwatched(result: Json | None, *, cancelled: bool, otherwise: Failure) -> Ou
 def out_of_memory_kills() -> int:
     """Return how many processes the kernel killed in this control group so far, 0 if unknown."""
     try:
-        # The control group's own counter: dmesg needs rights, and
-        # another job's kill is not this one's.
+        # The control group's own counter: dmesg needs rights, and tells of the whole machine.
         (line,) = (x for x in Path("/proc/self/cgroup").read_text().splitlines() if x[:3] == "0::")
         events = _GROUPS / line[3:].lstrip("/") / "memory.events"
         words = dict(line.split() for line in events.read_text().splitlines())

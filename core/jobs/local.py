@@ -333,7 +333,7 @@ class LocalJobs:
         """
         self.visitor.require(Act.PURGE)
         oldest = time.time() - days * DAY_S
-        # What others own stays, whoever asks.
+        # Only what this visitor may change; an administrator may change all.
         own = (job for job in self._store.all() if self.visitor.owns(job.owner))
         audits = (job for job in own if job.kind == AUDIT)
         old = [job.id for job in audits if job.ended is not None and job.ended < oldest]

@@ -59,7 +59,7 @@ def die_with(parent: int) -> None:
     """Let this process be killed when its parent ends; for use between fork and exec."""
     ctypes.CDLL(None, use_errno=True).prctl(_PARENT_DEATH, signal.SIGKILL, 0, 0, 0)
     # It may have ended before the call, and then nothing would ever be sent.
-    if os.getppid() != parent:  # it has ended already
+    if os.getppid() != parent:
         os._exit(1)
 
 

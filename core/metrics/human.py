@@ -403,7 +403,7 @@ def _ece_score(judged: JudgedRows, means: _Means, config: AuditConfig) -> HumanS
     drawn = drawn_ece(np.stack(gaps, axis=1), means.drawn_sums("rows"))
     rng = np.random.default_rng([config.seed, 8])
     residual = judged.confidence - judged.agreement
-    # What bins show that agree with people, by signs of the residuals.
+    # The ECE by chance alone of a model whose bins agree with people: residuals of random sign.
     chance = ece_floor(residual, means.bins, means.sampling, len(drawn), rng)
     bound = float(np.quantile(chance, 1.0 - TAIL))
     own = float(np.quantile(chance, config.level))

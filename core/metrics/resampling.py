@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 BLOCK: Final = 64  # resamples of groups held at a time
-BLOCK_GROUPS: Final = (
-    2**23
-)  # groups times resamples held at a time, but for one resample of more groups
+BLOCK_DRAWN_GROUPS: Final = 2**23  # groups times resamples held at a time
 HEAVY_DRAWS: Final = 200_000_000  # rows times resamples from which only a few are drawn
 CENTRED: Final = 10  # groups in a bin from which its own gap is taken off before signs are drawn
 HALF: Final = 0.5  # of a variance: centring is not undone beyond it
@@ -440,7 +438,7 @@ class GroupCells:
 
 def blocks(n_resamples: int, n_groups: int) -> list[tuple[int, int]]:
     """Return the ends of the blocks in which resamples are held."""
-    block = max(1, min(BLOCK, BLOCK_GROUPS // n_groups))
+    block = max(1, min(BLOCK, BLOCK_DRAWN_GROUPS // n_groups))
     return [(low, min(low + block, n_resamples)) for low in range(0, n_resamples, block)]
 
 

@@ -221,7 +221,7 @@ def diagram(
         ends = mixed_ends(bins, at_once, test.bins)
     grouped = prepared.ranked.groups is not None
     judged = verdict(gap, bins, (score, floor), test, ends, event=event, grouped=grouped)
-    # Whether one class makes the gap of the bin that costs most, of answers.
+    # Of answers: name the class, if any, that alone makes the gap of the costliest bin.
     if judged.costly is not None and prepared.answers is not None:
         sure = prepared.ranked.confidence
         first, last = cuts[judged.costly], cuts[judged.costly + 1] - 1

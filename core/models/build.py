@@ -94,7 +94,7 @@ def outline(name: str, *, n_outputs: int, channels: int, size: tuple[int, int]) 
     try:
         with torch.device("meta"):
             return build(name, n_outputs=n_outputs, channels=channels, size=size)
-    # Some networks read a number while they are built, which a tensor without numbers has not.
+    # Some networks read a number while they are built, and a tensor without numbers has none.
     except NotImplementedError:
         with _Outlining():
             return build(name, n_outputs=n_outputs, channels=channels, size=size)

@@ -271,8 +271,8 @@ def vgg_bn(depth: int, channels: int, n_outputs: int, *, deep: bool = False) -> 
             features += [nn.Conv2d(before, width, 3, padding=1), nn.BatchNorm2d(width)]
             features.append(nn.ReLU(inplace=True))
             before = width
-        # Five halvings: an image of 8 x 8 needs the ceiling, or nothing would be left.
-        features.append(nn.MaxPool2d(2, ceil_mode=True))  # of 32 x 32 as without; 8 x 8 keep 1
+        # Five halvings: 8 x 8 needs the ceiling, or nothing would be left; 32 x 32 does not.
+        features.append(nn.MaxPool2d(2, ceil_mode=True))
     head: nn.Module = nn.Linear(512, n_outputs)
     if deep:
         inner = [

@@ -196,8 +196,8 @@ def resnet(
     for number, (width, depth) in enumerate(zip(stages, depths, strict=True), 1):
         blocks: list[nn.Module] = []
         for index in range(depth):
-            # The stem keeps the size and the first stage too: 32 x 32
-            # would be 4 x 4 with ImageNet's stem.
+            # The stem keeps the size and the first stage too: 32 x 32 ends at 4 x 4; behind
+            # ImageNet's stem it would end at 1 x 1.
             stride = 2 if index == 0 and number > 1 else 1
             blocks.append(block(before, width, stride, shortcut))
             before = width * block.expansion

@@ -100,8 +100,8 @@ def ood_scores(predictions: Predictions, key: str, temperature: float = 1.0) -> 
 
     Examples
     --------
-    Two rows with the gap 40: adding 10 to every logit lowers the energy and not the others, and 1 -
-    p, e^-40, does not round to 0.
+    Two rows with the gap 40: adding 10 to every logit lowers the energy and not the others, and
+    1 - p, e^-40, does not round to 0.
 
     >>> z = np.array([[0.0, 40.0], [10.0, 50.0]])
     >>> rows = Predictions(Task.MULTICLASS, ScoreKind.LOGITS, z, np.array([0, 1]))
@@ -158,7 +158,7 @@ def _block(logits: npt.NDArray[np.floating], key: str, temperature: float) -> Fl
     powers = np.exp(gaps)
     # The answer's own power is exactly 1 and left out, so that 1 - p is a sum of small numbers.
     powers[at, best] = 0.0
-    rest = powers.sum(axis=1)  # of all classes but the answer, whose own power is 1
+    rest = powers.sum(axis=1)
     if key == "energy":
         return np.asarray(-top - temperature * np.log1p(rest))
     if key == "msp":

@@ -246,8 +246,8 @@ def cell_ends(separation: Separation, most: int) -> Int:
     if separation.values.size <= most:
         return np.arange(separation.values.size, dtype=np.int64)
     passed_in, passed_out = np.cumsum(separation.inside), np.cumsum(separation.outside)
-    # Each set counts as 1 whatever its size: of 100 against a million
-    # rows the cells would else ignore the 100.
+    # Each set counts as 1 whatever its size: of 100 against a million rows the cells would
+    # otherwise ignore the 100.
     place = passed_in / separation.total_in + passed_out / separation.total_out  # 0 to 2, ascending
     ends = np.searchsorted(place, np.linspace(0.0, 2.0, most + 1)[1:])
     return np.unique(np.minimum(ends, place.size - 1)).astype(np.int64)

@@ -89,7 +89,7 @@ def trained(
     if fabric.is_global_zero:
         on_progress(preparation_listener(folder, config.epochs))
     # One process fetches, the others read what it has put on the disk.
-    with fabric.rank_zero_first():  # downloads and decodes once
+    with fabric.rank_zero_first():
         data = load_data(config)
     parts = assemble(config, data, fabric)
     if fabric.is_global_zero:

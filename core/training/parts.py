@@ -239,7 +239,6 @@ def assemble(
     """
     seed_all(config.seed, 0, 0)  # epochs count from 1 here
     net, normalise = _network(config, data, fabric.device)
-    # Before the network is placed: the conversion makes new modules, which lie on the CPU.
     if config.sync_batch_norm and config.devices > 1:
         net = nn.SyncBatchNorm.convert_sync_batchnorm(net)  # type: ignore[no-untyped-call]
     net = net.to(fabric.device, memory_format=torch.channels_last)  # type: ignore[call-overload]

@@ -170,8 +170,8 @@ def film_saliency(
     else:
         maps = _by_gradient(method, logits, layer_maps, activations, pairs)
     _check(maps)
-    # Only what speaks for the finding is drawn: negative weights are
-    # cut (Selvaraju et al. 2017, equation 2).
+    # Only what speaks for the finding is drawn: negative values of the map are cut (Selvaraju et
+    # al. 2017, equation 2).
     return FilmSaliency(outputs, np.maximum(maps, 0.0).astype(np.float32))
 
 

@@ -169,7 +169,7 @@ def contours(film: Pixels, share: Map, levels: tuple[float, ...] = LEVELS) -> Pi
     for level in levels:
         # Dark beside bright, so that a line shows on black lungs and white bone alike.
         line = _edge(share >= level, width)
-        pixels[_edge(share >= level, 2 * width) & ~line] //= 3  # dark beside the bright line
+        pixels[_edge(share >= level, 2 * width) & ~line] //= 3
         pixels[line] = _TABLE[round((0.35 + 0.65 * level) * (len(_TABLE) - 1))]
     return pixels
 

@@ -78,7 +78,7 @@ def draw(
     }
     centre, width, top = anatomy.normal(0.5, 0.012), anatomy.normal(0.4, 0.015), 0.12
     left, right = anatomy.normal(0.79, 0.02), anatomy.normal(0.77, 0.02)
-    # Both hearts are drawn, whichever is shown: or a large heart would shift every later number.
+    # Both hearts are drawn, whichever is shown: otherwise a large one would shift later numbers.
     usual, large = anatomy.normal(0.145, 0.012), finding_rngs[3].normal(0.2, 0.02)
     level = anatomy.normal(0.66, 0.012)
     spacing, phase = anatomy.normal(0.085, 0.004), anatomy.random()

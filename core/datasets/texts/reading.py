@@ -288,7 +288,7 @@ def _nodes(tree: str, place: str) -> Iterator[tuple[str, str]]:
     if len(tree) > LONGEST_TREE:
         what = f"This tree has more than {LONGEST_TREE:,} characters"
         raise Refused("TABLE_SIZE", what, "give one tree a line", place)
-    # A stack, not recursion: a crafted tree of 5,000 brackets would overflow it.
+    # A stack, not recursion: a tree of 5,000 brackets would exceed Python's recursion limit.
     opened: list[tuple[str, list[tuple[bool, str]]]] = []  # label and contents of each open node
     closed = False
     for part in PART.finditer(tree):

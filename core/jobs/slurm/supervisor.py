@@ -206,8 +206,8 @@ class ClusterSupervisor(Supervisor):
         if self.superseded:
             return
         beat(self.folder)
-        # In this order: what somebody wanted, what the cluster did,
-        # whose time was up, what the process did.
+        # In this order: what somebody wanted, what the cluster did, whether time was up, what the
+        # process did.
         if messages.cancel_requested(self.folder):
             self.end(Outcome(state=JobState.CANCELLED, exit_code=code))
         elif reason == "stopped" and not self.succeeded():

@@ -139,7 +139,7 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
             break
         length = int.from_bytes(data[at : at + 2], "big")
         end = at + length
-        # The length counts its own two bytes; less would make no progress, for ever.
+        # The length counts its own two bytes; less would end inside the length itself.
         if length < 2 or end > len(data) or marker == SOI:
             raise damaged()
         body = data[at + 2 : end]
@@ -158,7 +158,7 @@ def jpeg_skeleton(data: bytes) -> Skeleton:
         # Compressed bytes have no length: they end at a marker that is
         # neither a stuffed 0xFF 00 nor a restart.
         if marker == SOS:
-            after = SCAN_END.search(data, end)  # a marker other than a restart
+            after = SCAN_END.search(data, end)
             if after is None:
                 raise damaged()
             end = after.start()

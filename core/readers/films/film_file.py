@@ -283,7 +283,7 @@ def read_dicom(data: memoryview) -> Film:
 
 def _tags(data: memoryview, *, marked: bool) -> FileDataset:
     """Return the few tags that are needed, without reading the others."""
-    # Reading stops behind the pixels, so that private tags of any size and kind are never parsed.
+    # Reading stops behind the pixels; tags outside TAGS make no values.
     passed: list[int] = []  # the pixels, and what follows them
 
     def stop(tag: int, *_: object) -> bool:
@@ -367,8 +367,6 @@ def _compressed(syntax: UID) -> Refused:
 
 def _grey(stored: Stored, tags: FileDataset, notices: list[Notice]) -> Pixels:
     bits, signed = int(tags.BitsStored), int(tags.get("PixelRepresentation") or 0) == 1
-    # Of 8 bits the whole range is shown, as exporters mean it;
-    # deeper films use a part of theirs only.
     half = 2 ** (bits - 1)
     first: Value = tags.get("PixelPaddingValue")
     last: Value = tags.get("PixelPaddingRangeLimit", first)
@@ -379,7 +377,8 @@ def _grey(stored: Stored, tags: FileDataset, notices: list[Notice]) -> Pixels:
     inverted |= tags.get("PresentationLUTShape") == "INVERSE"
     modality = _table(tags, "ModalityLUTSequence")
     voi: Lut | Window | None = _table(tags, "VOILUTSequence")
-    # A table beats a window, and a window what is there: C.11.2 of the standard.
+    # A table goes before a window (the standard leaves the choice), and either before the range of
+    # values.
     stated = tags.get("WindowCenter") is not None and tags.get("WindowWidth") is not None
     if voi is None and stated:
         function = str(tags.get("VOILUTFunction") or LINEAR)
@@ -395,6 +394,7 @@ def _grey(stored: Stored, tags: FileDataset, notices: list[Notice]) -> Pixels:
         voi=voi,
         inverted=inverted,
         padding=padding,
+        # Of 8 bits the whole range is shown, as exporters mean it; deeper films use a part only.
         whole=((-half, half - 1) if signed else (0, 2 * half - 1)) if bits <= 8 else None,
     )
     greys, spread = show(stored, display)

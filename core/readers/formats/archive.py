@@ -47,8 +47,7 @@ class Archive:
                 raise Refused("FORMAT_UNKNOWN", cut_off(source.size), COPY_AGAIN) from error
             raise _damaged("the directory cannot be read") from error
         # What follows the last record, which ends with its comment and the comment's length.
-        # zipfile takes the last end record it finds; bytes behind it could be a
-        # second archive, which another program would open.
+        # zipfile takes the last end record it finds; bytes behind it belong to no archive.
         comment = len(self._zip.comment)
         last = bytes(source.data[max(0, source.size - END_RECORD - comment) :])
         if not (last.startswith(END_MARK) and last[20:22] == comment.to_bytes(2, "little")):
@@ -270,10 +269,10 @@ def read_pictures(source: FileBytes) -> PackedPictures:
     hidden = {n for n, ps in pieces.items() if any(p[:1] == "." or p == "__MACOSX" for p in ps)}
     members = {name: name for name in pieces if name not in hidden}
     parts = [path.split("/") for path in members]
-    # One folder around all is what most programs add when they pack a folder.
+    # One folder around all is what most programs add when they pack a folder; left out unless it
+    # names a part.
     around = {part[0] for part in parts}
     if len(around) == 1 and not around & {"val", "test"} and all(len(part) > 2 for part in parts):
-        # One folder around all folders, which names no part, is left out.
         members = {path.partition("/")[2]: member for path, member in members.items()}
     if not members:
         raise Refused("EMPTY", "The archive holds no pictures", REMEDIES["EMPTY"])

@@ -78,7 +78,7 @@ def read_workbook(archive: Archive, records: str | None) -> Contents:
         raise undecided(f"The workbook holds {len(names)} sheets: {listed(names)}", *choices)
     # Cells as the text table that they would be saved as.
     rows, n_hidden = next(iter(filled.values()))
-    # One cell in column XFD of row 1,048,576 would make a table of 17 billion empty cells.
+    # One cell in column XFD makes every row 16,384 wide.
     width = 1 + max(max(cells) for cells in rows)
     if width * len(rows) > MOST_EMPTY + 10 * sum(map(len, rows)):
         what = f"The sheet has {len(rows):,} rows of {width:,} columns, nearly all of them empty"

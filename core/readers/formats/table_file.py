@@ -436,7 +436,7 @@ def read_csv(source: FileBytes, *, history: bool = False, text: bool = False) ->
     notices += tool_notices
     dialect = replace(sniff_dialect(data), text=text)
     notices += dialect_notices(dialect, data)
-    # Columns aligned by several spaces are one separator.
+    # Several spaces that align columns are one separator.
     if dialect.delimiter == " ":
         data = memoryview(re.sub(rb"[ \t]+", b" ", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", data)))
     names, headed, name_notices = _names(dialect)

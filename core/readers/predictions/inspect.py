@@ -68,7 +68,6 @@ def inspect(
     labels_keys = (*labels[:MAX_COLUMNS], *([",".join(truths)] if several else []))
     named = [name_entry(name, entry) for name, entry in contents.entries.items()]
     some = contents.table and any(item.role is Role.PREDICTED for item in named)
-    # What the fractions of each entry say of their kind.
     # What fractions look like is part of the fingerprint, so that a stored recipe
     # is not applied to logits under the same names.
     words = {n: _word(e, contents, n) for n, e in contents.entries.items() if e.dtype.kind == "f"}

@@ -83,7 +83,7 @@ def skill(ready: JudgedSplit) -> AnswerSkill | None:
     # A random row of each stretch: files are often sorted, and
     # every step-th row could be of one class.
     step = -(-len(scores) // MOST_RANKED)
-    if step > 1:  # a random row of every `step`
+    if step > 1:
         n = len(scores) // step
         rows = np.arange(n) * step + np.random.default_rng(0).integers(step, size=n)
         scores, labels = scores[rows], labels[rows]

@@ -639,7 +639,7 @@ def _by_split(columns: TableColumns, part: SplitArrays) -> tuple[SplitArrays, ..
             continue  # too many for parts
         # Pooled folds are one part: each row was predicted once, by a model that had not seen it.
         if name.lower() == "fold" and not set(names.values()) & {"train", "val", "test"}:
-            continue  # folds of a cross-validation: every row was left out once
+            continue
         which = np.array([names[word] for word in words])
         order = [s for s in ("train", "val", "test") if s in names.values()]
         order += [s for s in dict.fromkeys(names.values()) if s not in order]
