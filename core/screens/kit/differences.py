@@ -247,10 +247,10 @@ def plain_sentence(
         tied = _listed([names[i] for i in (leader.run, *leader.tied)])
         parts.append(f"{tied} are tied: the difference could be chance.")
     else:
-        closest, what = names[leader.run], "The stated certainty of “{}” is"
+        what = f"The stated certainty of “{names[leader.run]}” is"
         if comparison.event:
-            what = f"The chances that “{{}}” gives “{comparison.event}” are"
-        parts.append(f"{what.format(closest)} closer to the truth, beyond chance.")
+            what = f"The chances that “{names[leader.run]}” gives “{comparison.event}” are"
+        parts.append(f"{what} closer to the truth, beyond chance.")
     # Which other run leads beyond chance, and in what
     if leader is not None and not leader.tied:
         ahead = dict.fromkeys(

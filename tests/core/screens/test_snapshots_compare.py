@@ -77,7 +77,7 @@ def test_leaders(snapshot, edition):
     say("equal", equal, n=2)
     some = {"ece": Leader(0, {1: EQUAL, 2: WORSE})}
     say("two of three equal", Comparison("", 0, 0.95, ({},) * 3, some, same=((0, 1),)))
-    say("risk", Comparison("", 0, 0.95, ({}, {}), two, event="malignant"), n=2)
+    say("risk", Comparison("", 0, 0.95, ({}, {}), two, event="malignant {1}"), n=2)
     if plain:
         say("chance", Comparison("", 0, 0.95, ({}, {}), two), n=2, bounds=(0.012, 0.012))
         say("chance by run", Comparison("", 0, 0.95, ({}, {}), two), n=2, bounds=(0.031, 0.024))
