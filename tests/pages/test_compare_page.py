@@ -326,7 +326,7 @@ def test_what_is_folded_is_drawn_for_trained_runs(page):
     assert "different answers" not in html(test)
     said_by_way = {
         "sweep": "ECE by loss",
-        "scatter": "ECE against Accuracy",
+        "scatter": "ECE against accuracy",
         "training": "Gamma by epoch",
         "rows": "of 500 images get different answers",
     }
@@ -343,7 +343,7 @@ def test_what_is_folded_is_drawn_for_trained_runs(page):
 def test_a_link_unfolds_the_view_that_it_names(page):
     test = page(runs="digits-ce,digits-adafocal,digits-focal-3", way="scatter")
     until(test, lambda: names_in_table(test))
-    assert "ECE against Accuracy" in html(fine(test))
+    assert "ECE against accuracy" in html(fine(test))
     test = page(runs="digits-ce,digits-adafocal,digits-focal-3", way="nothing")
     until(test, lambda: names_in_table(test))
     assert "ECE by loss" in html(fine(test))

@@ -243,7 +243,7 @@ def scatter_card(
     columns = (Column(metric, LABELS[metric], value_kind(metric)) for metric in (across, up))
     return FigureCard(
         key="scatter",
-        title=f"{LABELS[up]} against {LABELS[across]}",
+        title=f"{LABELS[up]} against {metric_name(across)}",
         explanation="one dot per run",
         draw=partial(scatter, tuple(dots), HEADS[across], HEADS[up]),
         alt=f"{LABELS[across]} and {LABELS[up]} of {len(dots)} runs: {listed}.",

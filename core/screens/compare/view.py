@@ -65,9 +65,8 @@ FEW = 12  # runs whose badges, rows and diagrams can still be told apart
 HIGHLIGHTED = 6  # of more than that; the others are grey
 LETTERED_BY = "ece"  # whatever ranks, so that a run keeps its letter
 CURVE_COLUMNS = {"bin_low", "bin_high", "count", "confidence", "accuracy", "gap"}
-BEST = "Better than every other run beyond chance"
-BOLD = "Bold: better than every other run, beyond chance."
-PLAIN_BOLD = "Bold: better than every other model, beyond chance."
+BEST = "Better than all the others, beyond chance"
+BOLD = "Bold: better than all the others, beyond chance."
 ERROR_SIDES = ("smaller error", "larger error")
 SIDES = {  # of the other metrics
     "accuracy": ("right less often", "right more often"),
@@ -154,7 +153,7 @@ def plain_view(
     floors = [run.audit.main.noise_floor.get("ece") for run in runs]
     return replace(
         full,
-        eyebrow=_eyebrow(names, runs, comparison, "models", "pictures"),
+        eyebrow=_eyebrow(names, runs, comparison, plain=True),
         sentence=plain_sentence(
             pictured.short_names, errors, comparison, [floor.q95 for floor in floors if floor]
         ),
@@ -163,7 +162,7 @@ def plain_view(
         diagrams=(),
         table=plain_table,
         listed=listed,
-        caption=_with_legend(caption, listed, PLAIN_BOLD),
+        caption=_with_legend(caption, listed, BOLD),
     )
 
 
@@ -212,7 +211,7 @@ def compare_view(
     rows = zip(pictured.order, table.rows, strict=True)
     listed = replace(table, rows=tuple(row for i, row in rows if _matches(names[i], search)))
     return CompareView(
-        eyebrow=_eyebrow(names, runs, comparison, "runs", "images"),
+        eyebrow=_eyebrow(names, runs, comparison, plain=False),
         sentence=sentence(pictured.short_names, comparison, metric),
         forest=_forest(pictured, comparison, metric, forest_words),
         curves=None if comparison.reason else _curves(pictured, runs, caption),
@@ -228,16 +227,18 @@ def _eyebrow(
     names: Sequence[NamedRun],
     runs: Sequence[Compared],
     comparison: Comparison,
-    compared: str,
-    rows: str,
+    *,
+    plain: bool,
 ) -> str:
     """Return what is compared, and on which rows, each called as by an edition."""
-    splits = sorted({named.split for named in names})
-    parts = ["Compare", f"{len(names)} {compared}", f"{' and '.join(splits)} split"]
+    splits = " and ".join(sorted({named.split for named in names}))
+    n, rows = count(runs[0].rows.n), with_row_noun("pictures" if plain else "images")
+    parts = ["Compare", f"{len(names)} models" if plain else f"{len(names)} runs"]
+    parts += [] if plain else [f"{splits} split"]
     if not comparison.reason:
         groups = runs[0].audit.main.groups
         belonging = "" if groups is None else f" of {groups_words(groups.column, groups.n)}"
-        parts.append(f"the same {count(runs[0].rows.n)} {with_row_noun(rows)}{belonging}")
+        parts.append(f"the same {n} {f'{splits} ' if plain else ''}{rows}{belonging}")
     return " · ".join(parts)
 
 
@@ -276,7 +277,7 @@ def _pictured(
 
 def _others_words(pictured: _Pictured) -> str:
     """Return what is said of the runs that do not stand out; nothing where all do."""
-    return "" if len(pictured.marks) == len(pictured.order) else "; other runs in grey"
+    return "" if len(pictured.marks) == len(pictured.order) else "; the others in grey"
 
 
 def _order(runs: Sequence[Compared], comparison: Comparison, metric: str) -> list[int]:
@@ -352,8 +353,8 @@ def _caption(runs: Sequence[Compared], comparison: Comparison, metric: str) -> s
     if any(floors):
         called = name(metric, comparison.event)
         n = count(runs[0].rows.n)
-        upto = chance_of([floor.q95 for floor in floors if floor is not None])
-        parts.append(f"At n = {n} chance alone shows {called} of up to {upto}.")
+        most, by_run = chance_of([floor.q95 for floor in floors if floor is not None], "run")
+        parts.append(f"At n = {n} chance alone shows {most} points of {called}{by_run}.")
     if comparison.event:
         parts.append(f"Calibration errors are of “{comparison.event}”, accuracy of the answers.")
     at = benefit_threshold(runs)
@@ -419,7 +420,7 @@ def _forest(
     if others:
         ties, ahead = sum(each.tie for each in others), sum(better(each) for each in others)
         behind = len(others) - ties - ahead
-        in_grey = f"; of the other runs, {ahead} better, {behind} worse, {ties} tied"
+        in_grey = f"; of the others, {ahead} better, {behind} worse, {ties} tied"
     differs = (Column(key, key, kind) for key in ("difference", "low", "high"))
     read = Column("level", "level", "share"), Column("reading", "reading")
     return FigureCard(

@@ -200,10 +200,15 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
-def chance_of(bounds: Sequence[float]) -> str:
-    """Return what chance shows, which differs by run: "2.4 to 3.1, depending on the run"."""
+def chance_of(bounds: Sequence[float], one: str) -> tuple[str, str]:
+    """Return the most that chance shows, in points, and that it differs by run, called `one`.
+
+    "up to 2.4" and nothing, or "at most 2.4 to 3.1" and ", depending on the run".
+    """
     low, high = points(min(bounds), max(bounds)), points(max(bounds), min(bounds))
-    return high if low == high else f"{low} to {high}, depending on the run"
+    if low == high:
+        return f"up to {high}", ""
+    return f"at most {low} to {high}", f", depending on the {one}"
 
 
 def plain_sentence(
@@ -233,7 +238,9 @@ def plain_sentence(
     what = f"The stated certainty of “{names[best]}” looks"
     if comparison.event:
         what = f"The chances that “{names[best]}” gives “{comparison.event}” look"
-    perfect = f" A perfect model could look off by up to {chance_of(bounds)}." if bounds else ""
+    perfect = ""
+    if bounds:
+        perfect = f" A perfect model could look off by {''.join(chance_of(bounds, 'model'))}."
     first = f"{what} off by {points(known[best])} points on average; {listed}.{perfect}"
     # Whether that is beyond chance, by the difference of the errors.
     leader = comparison.leaders.get("ece")

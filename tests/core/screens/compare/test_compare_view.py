@@ -275,9 +275,9 @@ def test_of_many_runs_the_best_and_the_reference_stand_out_and_all_are_listed(cr
     assert sum(len(trace.x) for trace in drawn) == 19
     heights = {card.figure("light").layout.height for card in (view.forest, view.curves)}
     assert len(heights) == 1  # side by side
-    assert "; of the other runs, " in view.forest.alt
-    assert "other runs in grey" in view.forest.explanation
-    assert "other runs in grey" in view.curves.explanation
+    assert "; of the others, " in view.forest.alt
+    assert "the others in grey" in view.forest.explanation
+    assert "the others in grey" in view.curves.explanation
 
 
 def test_a_long_name_is_short_in_the_title_of_the_differences_and_whole_in_their_description(three):
@@ -297,7 +297,7 @@ def test_what_is_searched_for_is_listed_and_stands_out_in_the_same_numbers(crowd
     assert part.sentence == whole.sentence
     assert not compare_view(named(MANY), crowd, comparison, "ece", "no such").listed.rows
     plain = plain_view(named(MANY), crowd, comparison, "run 1")
-    assert "other runs in grey" in plain.forest.explanation
+    assert "the others in grey" in plain.forest.explanation
     assert len(plain.listed.rows) == 11
     assert plain.listed.heads == plain.table.heads
 
