@@ -30,6 +30,7 @@ from core.predictions import Predictions, Task
 from core.published import PAPERS, compared, networks_of, published
 from core.readers.weights.named_tensors import MODEL, WeightGroup, WeightsFile
 from core.screens.kit.numbers import (
+    FORMS,
     MISSING,
     Kind,
     about,
@@ -284,7 +285,7 @@ class EvaluationWords:
     heads: tuple[str, ...]
     # label_heads, ranks, guessing: of many labels; `guessing` in brackets, and as a sentence
     label_heads: tuple[str, ...]
-    ranks: Callable[[float], str]  # how often two rows are ranked correctly
+    ranks: tuple[str, str, str]  # around the name, and how often two rows are ranked correctly
     guessing: tuple[str, str]
     auroc: Kind  # how that is written in a table
     wrong: str  # what may be where a model does no better than guessing
@@ -301,7 +302,7 @@ TECHNICAL: Final = EvaluationWords(
     sure=percent,
     heads=("Split or set", "Images", "Right", "ECE", "Mean confidence"),
     label_heads=("Split or set", "Images", "AUROC, mean of labels", "ECE", "Mean confidence"),
-    ranks=lambda auroc: f"has a mean AUROC of {auroc:.3f} on the",
+    ranks=("", "has a mean AUROC of", "on the"),
     auroc="decimals",
     guessing=(f"{HALF:g}", f"Guessing has {HALF:g}."),
     wrong="The mean and standard deviation, the image size, the class order or the network may be "
@@ -324,11 +325,12 @@ PLAIN: Final = EvaluationWords(
         "Off by, on average",
         "Says, on average",
     ),
-    ranks=lambda auroc: (
-        f"ranks {in_hundred(auroc)} of 100 pairs correctly, one with a finding and "
-        "one without, on the"
+    ranks=(
+        "Of 100 pairs of pictures, one with a finding and one without, ",
+        "ranks",
+        "correctly, on the",
     ),
-    auroc="hundred_alone",
+    auroc="hundred",
     guessing=("50 of 100 pairs", "Guessing would rank 50 of 100 pairs correctly."),
     wrong="The settings of the pictures, the order of the classes or the network may be wrong.",
     details=False,
@@ -550,13 +552,15 @@ def sentence(
         rows = words.parts[line.split][1] if line.split in words.parts else words.unit
         if line.score.metric == "auroc":
             assert line.score.value is not None
-            ranked = f"{name} {words.ranks(line.score.value)} {count(line.n)} {rows}."
-            return Sentence((Phrase(ranked),), judged.text)
-        ends = span(line.score.low, line.score.high)
-        write, among = words.result
+            number, ends = FORMS[words.auroc](line.score.value, line.score.low, line.score.high)
+            before, ranks, among = words.ranks
+            first = f"{before}{name} {ranks} {number}"
+        else:
+            ends, (write, among) = span(line.score.low, line.score.high), words.result
+            first = f"{name} is right {write(line.score.value)}"
         parts = (
-            Phrase(f"{name} is right {write(line.score.value)}"),
-            Phrase(f" ({ends})", unbroken=True),
+            Phrase(first),
+            Phrase(f" ({ends})" if ends else "", unbroken=True),
             Phrase(f" {among} {count(line.n)} {rows}."),
         )
         return Sentence(parts, judged.text)

@@ -351,7 +351,10 @@ FORMS: dict[Kind, NumberWriter] = {
     "decimals": _decimals,
     "two": _two_with_ends,
     "signed_two": lambda value, low, high: _two_with_ends(value, low, high, signed=True),
-    "hundred": lambda value, low, high: (in_hundred(value, low, high), hundred_span(low, high)),
+    "hundred": lambda value, low, high: (
+        in_hundred(value, low, high),
+        hundred_span(low, high, value) if known(low) and known(high) else "",
+    ),
     "hundred_alone": lambda value, *_: (in_hundred(value), ""),
 }
 

@@ -172,7 +172,7 @@ def test_only_the_best_run_is_bold_and_the_legend_stands_where_a_cell_is(three, 
             (keys[i], names.index(row.name)) for row in each.table.written() for i in row.strong
         }
         assert bold == {(key, i) for key, i in comparison.best.items() if key in keys}
-        assert ("Bold: better than every other" in each.caption) == bool(bold)
+        assert ("Bold: better than all the others" in each.caption) == bool(bold)
         assert "Bold" not in each.forest.caption
         starred = [cell for line in lines(each)[:-1] for cell in line.split("  ") if "*" in cell]
         assert len(starred) == len(bold)
