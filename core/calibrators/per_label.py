@@ -167,7 +167,7 @@ class PerLabel:
         if set(parameters) != {"labels"} or not isinstance(labels, list) or not any(labels):
             raise cannot_restore("A multi-label calibrator needs a list of labels")
         if not all(label is None or isinstance(label, dict) for label in labels):
-            raise cannot_restore("A label's parameters are not an object")
+            raise cannot_restore("A label’s parameters are not an object")
         members: list[Calibrator | None] = []
         for label in labels:
             member = None

@@ -154,7 +154,7 @@ class Matrix(Calibrator):
     stored = {"weights": 2, "bias": 1}  # noqa: RUF012 (typed in the base class)
     words = Words(
         "Matrix",
-        "Every class's score is computed from all scores; weights off the diagonal are kept "
+        "Every class’s score is computed from all scores; weights off the diagonal are kept "
         "small. Needs many rows.",
         plain="Every class’s score is computed from all scores. Needs many examples.",
     )

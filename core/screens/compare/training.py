@@ -475,7 +475,7 @@ def gammas_by_epoch_card(runs: Sequence[TrainedCurve]) -> FigureCard | None:
         draw=partial(_gammas_by_epoch, tuple(courses)),
         alt=f"Gamma by epoch. After the last, over the bins: {last}.",
         table=Table((RUN, Column("epoch", "epoch", "number"), *columns), rows),
-        caption="After each epoch's update, recorded during training.",
+        caption="After each epoch’s update, recorded during training.",
     )
 
 

@@ -37,7 +37,7 @@ TELLING = 1e-3  # a gap smaller than this tells nothing of lambda
 FOUND = "λ is not in the file. The value inferred from the numbers reproduces every γ."
 OWN_GAMMA = (
     "In this loss every training image has its own γ. This is the γ of an image whose probability "
-    "of the true class is the bin's validation confidence."
+    "of the true class is the bin’s validation confidence."
 )
 EVIDENCE = 3  # updates that must agree before a lambda is believed
 START = 1.0  # gamma before the first update

@@ -40,9 +40,9 @@ EFFECTIVE = {  # where rows belong together or count by weight
 DIFFERENCE = "Difference from the open run"
 CAPTION = (
     "AUROC, out-of-distribution positive, with its 95 % interval. T: after the temperature fitted "
-    "on the run's validation set."
+    "on the run’s validation set."
 )
-TINTED = "Tinted: papers' numbers for the same data, network and loss, by entropy."
+TINTED = "Tinted: papers’ numbers for the same data, network and loss, by entropy."
 
 
 @dataclass(frozen=True, kw_only=True)

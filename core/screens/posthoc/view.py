@@ -518,7 +518,7 @@ INNATE_CAPTION = (
     "Temperature gap: ECE after minus before, paired, on the same resamples; tie: the interval "
     "includes zero. Chance: the 95th percentile of the ECE that a calibrated model would show. "
     "Sure answers: those with a confidence of 99 % or more (|S99|), in small type how many of them "
-    "are right. T is fitted by NLL on each run's own fitting rows."
+    "are right. T is fitted by NLL on each run’s own fitting rows."
 )
 NEAR = 0.1  # of 1: a temperature that changes a confidence of 90 % by less than a point
 

@@ -240,7 +240,7 @@ def loss_cards(gamma: float, truth: tuple[float, float, float]) -> tuple[FigureC
         "Weight norm",
         "gradient descent from 0",
         (number("step"), number("norm")),
-        alt=f"Norm of a linear classifier's weights by step. At the end: {ends}.",
+        alt=f"Norm of a linear classifier’s weights by step. At the end: {ends}.",
         caption=f"{GRADIENT_PAPER}, figure 5.",
     )
     return *loss_curve_cards(gamma), risk, boundary_card, norm_card, *moons_cards()
@@ -553,7 +553,7 @@ def claims(
         ),
         Claim(
             "The other branch gives 0",
-            f"{GRADIENT_PAPER}, proposition 2: the principal branch of Lambert's W gives a "
+            f"{GRADIENT_PAPER}, proposition 2: the principal branch of Lambert’s W gives a "
             "negative γ.",
             f"At p0 = 0.25 it gives 0 to within {root:.0e}.",
         ),

@@ -271,7 +271,7 @@ def shown() -> None:
                 SHOWN.draw("average", width=360, changed=_edited)
         if st.session_state.get(form.EDITED):
             st.button(
-                "Use the network's own settings",
+                "Use the network’s own settings",
                 key="evaluate.refill",
                 type="tertiary",
                 icon=":material/undo:",
@@ -534,7 +534,7 @@ def match(opened: OpenedWeights) -> Match | None:
     other = fit.other_outputs
     remedy = "choose the network that the weights were made for"
     if other is not None:
-        remedy = f"use {other} classes: that is how many outputs the file's last layer has"
+        remedy = f"use {other} classes: that is how many outputs the file’s last layer has"
     frame.refusal(AuditError("STATE_DICT", evaluate.fit_words(fit), remedy), opened.file.name)
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate.misfit"):
         if other is not None:

@@ -142,7 +142,7 @@ def body(jobs: LocalJobs, job: Job) -> None:
         # Draw the table of splits and sets, and what was noticed
         plain = state.plain()
         widgets.title(
-            "What it was shown" if plain else "Splits and sets", "the data's own are shaded"
+            "What it was shown" if plain else "Splits and sets", "the data’s own are shaded"
         )
         table = evaluation.table(lines, _edition())
         widgets.scores("Splits and sets", table.heads, table.written())

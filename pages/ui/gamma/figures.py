@@ -65,7 +65,7 @@ def look(source: HistorySource) -> str:
         TRAINED,
         LOOKS,
         "Replay: the γ that a rule with your settings would have given, epoch by epoch, for "
-        "this run's validation answers.",
+        "this run’s validation answers.",
     )
 
 

@@ -147,7 +147,7 @@ def _estimate(speed: Speed, configs: Sequence[TrainConfig]) -> str:
     first = each[0][1]
     device = "CPU" if speed.device == "cpu" else "GPU"
     rows = "texts" if configs[0].of_texts else "images"
-    rate = f"{count(round(speed.trained))} {rows} a second on this machine's {device}"
+    rate = f"{count(round(speed.trained))} {rows} a second on this machine’s {device}"
     if first is None:
         return f"{rate}; the number of {rows} is known only once they are read."
     if len({(basis(config).digest, duration) for config, duration in each}) > 1:
