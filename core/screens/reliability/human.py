@@ -16,6 +16,7 @@ from core.screens.kit.numbers import (
     MISSING,
     THIN,
     count,
+    holding,
     in_hundred,
     known,
     percent,
@@ -305,22 +306,7 @@ def human_view(
     """Return the view of a split beside people."""
     words, audit = PLAIN if plain else TECHNICAL, study.audit
     single = audit.most == 1
-    rated = f"n = {count(audit.n)}"
-    if audit.n < audit.n_rows:
-        rated += f" of {count(audit.n_rows)} {with_row_noun(words.rows)}, the others without votes"
-    votes = "shares of votes"
-    if audit.mean is not None:
-        ends = f"{audit.least:.0f} to {audit.most:.0f}"
-        votes = f"{audit.mean:.0f}" if audit.least == audit.most else ends
-        votes += " vote each" if votes == "1" else " votes each"
-    if audit.tied:
-        votes += (
-            f", {count(audit.tied)} with a tie for the most votes, shared among the tied classes "
-            "where corrections are judged"
-        )
-    level = f"{100 * audit.level:g}{THIN}% intervals"
-    name = short(audit.name, 60)
-    caption = f"{rated}, {votes}, {level}, {split} split, votes of {name}"
+    caption = _plain_caption(audit, split) if plain else _caption(audit, split)
     expected = known(audit.disagreement.known.item(0))
     key = (
         *((Swatch(words.known, "quiet", "block"),) if expected else ()),
@@ -407,6 +393,39 @@ def _points_tile(label: str, meaning: str, score: HumanScore, words: HumanWords)
 
 def _floor_note(score: HumanScore, floor: str, words: HumanWords) -> str:
     return floor if score.floor is not None else words.no_floor.format(score.reason)
+
+
+def _caption(audit: HumanAudit, split: str) -> str:
+    """Return what the numbers rest on: rows, votes, the level of intervals, split and file."""
+    rated = f"n = {count(audit.n)}"
+    if audit.n < audit.n_rows:
+        rated += f" of {count(audit.n_rows)} {with_row_noun('images')}, the others without votes"
+    votes = _votes_each(audit)
+    if audit.tied:
+        votes += ", shared among the tied classes where corrections are judged"
+    level = f"{100 * audit.level:g}{THIN}% intervals"
+    return f"{rated}, {votes}, {level}, {split} split, votes of {short(audit.name, 60)}"
+
+
+def _plain_caption(audit: HumanAudit, split: str) -> str:
+    """Return the same without the terms of the field."""
+    rated = f"{count(audit.n_rows)} {split} {with_row_noun('pictures')}"
+    if audit.n < audit.n_rows:
+        rated = f"{count(audit.n)} of {rated}, the others without votes"
+    return (
+        f"{rated}, {_votes_each(audit)}, votes of {short(audit.name, 60)}. "
+        f"In brackets and small type: {holding(audit.level)}"
+    )
+
+
+def _votes_each(audit: HumanAudit) -> str:
+    """Return how many votes a row has, and how many rows have a tie for the most."""
+    votes = "shares of votes"
+    if audit.mean is not None:
+        ends = f"{audit.least:.0f} to {audit.most:.0f}"
+        votes = f"{audit.mean:.0f}" if audit.least == audit.most else ends
+        votes += " vote each" if votes == "1" else " votes each"
+    return f"{votes}, {count(audit.tied)} with a tie for the most votes" if audit.tied else votes
 
 
 def _card(audit: HumanAudit, words: HumanWords, caption: str) -> FigureCard:
