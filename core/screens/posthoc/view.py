@@ -89,7 +89,7 @@ PLAIN_TITLES = {False: "As it is", True: "Corrected"}
 PLAIN_CAPTION = "Chance: how far off a perfect model could look on as many pictures."
 ELSEWHERE = (
     "The corrections were learned from other pictures. If one is named above, it was picked on "
-    "these."
+    "the pictures counted here."
 )
 SAME_ROWS = "Fitted and judged on the same images, so every correction looks better than it is. "
 PLAIN_SAME_ROWS = (

@@ -483,6 +483,8 @@ def _plain_others(judged: Mapping[str, MethodReport], comparison: Comparison) ->
     helping = helpful_methods(judged, comparison)
     if not helping:
         first = "None of these corrections makes it better beyond chance."
+        if len(judged) == 2:  # beside none
+            first = "This correction does not make it better beyond chance."
         raising = [
             name
             for name, by_metric in zip(judged, comparison.differences, strict=True)
