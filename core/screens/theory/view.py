@@ -442,7 +442,7 @@ def loss_curve_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
         "Four losses",
         "properised: at the inverse map of p",
         columns,
-        alt=f"{alt}{percent(float(far[at]))} {read}.",
+        alt=f"{alt}{percent(float(far[at]))}, {read}.",
         caption=f"{MAP_PAPER}, figure 1, two classes; focal calibration loss (FCL) by FCL 2024, "
         "definition 3.1.",
     )
@@ -451,7 +451,7 @@ def loss_curve_cards(gamma: float) -> tuple[FigureCard, FigureCard]:
         "Inverse focal and CalFocal",
         f"bin accuracy {percent(ACCURACY)}",
         columns,
-        alt=f"{alt}{percent(ACCURACY)} {read_shapes}.",
+        alt=f"{alt}{percent(ACCURACY)}, {read_shapes}.",
         caption="Ghosh 2022, figure 3(a).",
     )
     return losses_card, shapes_card
