@@ -163,11 +163,9 @@ def labels_sentence(
     codes = [code for code in VerdictCode if counts[code]]
     second = f"Corrected for {n} {noun} (Holm)." if n > 1 else ""
     if len(codes) == 1:
-        whose = (
-            f"{'Both' if n == 2 else f'All {n}'} {noun} "
-            if n > 1
-            else f"The only one of the {noun} "
-        )
+        whose = f"{'Both' if n == 2 else f'All {n}'} {noun} "
+        if n == 1:
+            whose = f"The only {noun.removesuffix('s')} "
         verb = Phrase(verbs[codes[0]][n > 1], CODE_TONES[codes[0]])
         return Sentence((Phrase(whose), verb, Phrase(".")), second)
     # Labels by verdict, in the order of the codes, each with its own tone.

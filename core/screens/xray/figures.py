@@ -44,7 +44,7 @@ MARGIN = (56, 22, 12, 46)  # left, right, top, bottom
 BANDS_PX = 330
 SCORE_BINS = 48
 FEW_FILMS = 20  # in a band: below it there is no verdict, and no picture of 100
-UNJUDGED = "no verdict: too few films at this score"
+UNJUDGED = "no verdict: too few at this score"
 NARROW = 0.10
 NARROW_ODDS = 2.0
 

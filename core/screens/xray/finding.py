@@ -50,7 +50,7 @@ from core.screens.kit.records import (
 from core.screens.kit.sentences import counted_as, effective_n_words, taken_alone, verdict_sentence
 from core.screens.kit.words import GLOSSARY, LABELS, TONE_WORDS, with_row_noun
 from core.screens.xray import figures
-from core.screens.xray.figures import NARROW, UNJUDGED, Band, IconArray, draw_bands, reading
+from core.screens.xray.figures import NARROW, Band, IconArray, draw_bands, reading
 from core.screens.xray.words import (
     DOTS,
     PLAIN,
@@ -490,7 +490,7 @@ BAND_KEY = (
     Swatch("says more than it should", "over", "dot"),
     Swatch("says less", "under", "dot"),
     Swatch(READINGS["sound"], "sound", "ring"),
-    Swatch(f"{READINGS['few']}, or too few films", "few", "ring"),
+    Swatch(f"{READINGS['few']}, or too few", "few", "ring"),
 )
 BAND_COLUMNS = (
     *columns_of("share", low="score from", high="to"),
@@ -540,6 +540,7 @@ def plain_view(
     clinic, in (0, 1), what was found is carried over by prior shift. `overall` is what every page
     says of films of all scores. No band is called off unless the verdict finds the finding off.
     """
+    source = replace(source, plain=True)
     observed = clinical.bands(outcomes.confidence, outcomes.correct, sampling=outcomes.sampling)
     if code is not None and code not in DETECTED:
         none = np.zeros_like(observed.least)
@@ -569,7 +570,7 @@ def plain_view(
         if icons is not None:
             key = ("would be labelled at least", "may be", "would not be labelled")
             icons = replace(icons, key=key)
-    if chosen.count and chosen.ci_high - chosen.ci_low > NARROW:
+    if chosen.count and not chosen.few and chosen.ci_high - chosen.ci_low > NARROW:
         _, low, high = chosen.hundred
         films = f"Only {count(chosen.count)} {source.films} lie in this band"
         care.append(f"{films}, so the count may be {low} to {high}.")
@@ -609,7 +610,8 @@ def band_sentence(
 ) -> Sentence:
     """Return what became of the films of one band, with its reference class.
 
-    The number is the events observed in that band, as times in 100.
+    The number is the events observed in that band, as times in 100; of few films as they were
+    counted, at any prevalence.
     """
     band, filled = bands[i], [k for k, band in enumerate(bands) if band.count]
     scores = f"{round(100 * band.low)} {{}} {round(100 * band.high)}{THIN}%"
@@ -619,6 +621,16 @@ def band_sentence(
         none = f"No {source.films[:-1]} scores {scores.format('to')}{after}."
         side = "lower" if i > max(filled) else "higher" if i < min(filled) else "different"
         return Sentence((Phrase(f"{none} Choose a {side} band."),))
+    if band.few:
+        films = (
+            "1 " + source.films[:-1] if band.count == 1 else f"{count(band.count)} {source.films}"
+        )
+        was = "was" if band.events == 1 else "were"
+        first = (
+            f"Only {films} of {source.reference_class} scored between {scores.format('and')}, too "
+            f"few to tell: {band.events} of them {was} {with_it}."
+        )
+        return Sentence((Phrase(first),), verdict_words(band))
     times, at_least, at_most = band.hundred
     was = "was" if singular(times) else "were"
     between = f"the model scores between {scores.format('and')}"
@@ -645,7 +657,7 @@ def verdict_words(band: Band) -> str:
     """Return what the model says of a band, and whether it over- or understates."""
     says = f"The model says {in_hundred(band.mean)}"
     if band.few:
-        return f"{says}. {UNJUDGED[:1].upper()}{UNJUDGED[1:]}."
+        return f"{says}."
     ending = {
         "over": "it overstates here",
         "under": "it understates here",

@@ -224,6 +224,13 @@ def table(
 def plain_table(source: ClinicSource, findings: Findings, ranked: Sequence[int]) -> ScoreTable:
     """Return the same rows, on the page in plain words."""
     verdicts, rows = label_verdicts(findings.audit.labels), []
+    shown = (
+        Column("plain_verdict", "This finding"),
+        Column("plain_says", "The model says, of 100", "hundred_alone"),
+        Column("plain_labelled", "Labelled with it, of 100", "hundred_alone"),
+        Column("events", f"{source.films.capitalize()} labelled with it", "count"),
+        Column("auroc", "Ranked correctly, of 100 pairs", "hundred_alone"),
+    )
     for k in ranked:
         row, name = _row(source, findings, verdicts[k], {}), PLAIN.title(source.findings[k])
         says, labelled = shares(verdicts[k].audit.bins)
@@ -234,7 +241,7 @@ def plain_table(source: ClinicSource, findings: Findings, ranked: Sequence[int])
             "plain_labelled": labelled,
         }
         rows.append(replace(row, name=name, cells={**row.cells, **plain_cells}, notes=()))
-    return ScoreTable("Finding", PLAIN_SHOWN, _columns({}), tuple(rows))
+    return ScoreTable("Finding", shown, _columns({}), tuple(rows))
 
 
 def _columns(printed_auroc: Columns) -> tuple[Column, ...]:
@@ -301,20 +308,11 @@ def _scores(label: TargetAudit, prevalence: float) -> dict[str, Estimate | Cell]
     }
 
 
-PLAIN_SHOWN = (
-    Column("plain_verdict", "This finding"),
-    Column("plain_says", "The model says, of 100", "hundred_alone"),
-    Column("plain_labelled", "Labelled with it, of 100", "hundred_alone"),
-    Column("events", "Films labelled with it", "count"),
-    Column("auroc", "Ranked correctly, of 100 pairs", "hundred_alone"),
-)
-
-
 EDGE = "After each name: images labelled with it, and AUROC. A triangle on the edge: 0.1 % or less."
 WORTH = "Worth: how many independent images those with it, or without it, count for."
 PLAIN_ERROR = (
-    "How far what it says of a finding is from how often that was labelled, on average over films "
-    "with much the same score."
+    "How far what it says of a finding is from how often that was labelled, on average over "
+    "{films} with much the same score."
 )
 UNDECIDED = "“Could be chance”: a perfect model could look the same."
 TITLE = "Labelled with the finding against the score, %"
@@ -394,6 +392,7 @@ def findings_view(
 
 def plain_findings_view(source: ClinicSource, findings: Findings) -> FindingsView:
     """Return the same in plain words: fewer numbers, no small diagrams, nothing of papers."""
+    source = replace(source, plain=True)
     verdicts = label_verdicts(findings.audit.labels)
     sentence = labels_sentence(verdicts, "findings", PLAIN_VERBS)
     undecided = VerdictCode.COULD_BE_CHANCE in {verdict.code for verdict in verdicts}
@@ -431,13 +430,20 @@ def _eyebrow(words: FindingWords, source: ClinicSource, findings: Findings) -> s
 def _tiles(source: ClinicSource, findings: Findings, *, plain: bool) -> tuple[Tile, ...]:
     n, main, rarest = len(findings.events), findings.audit.main, order(findings)[-1]
     auroc, ece, floor = main.metrics["auroc"], main.metrics["ece"], main.noise_floor["ece"]
+    auroc_mean, ece_mean, bounds = "", "", ""  # of one finding its numbers themselves
+    if n > 1:
+        auroc_mean, ece_mean = f", mean of {auroc.settings.get('labels', n)}", f", mean of {n}"
+        bounds = (
+            " Its interval is the mean of the findings’ bounds, which is wide enough however the "
+            "findings are correlated."
+        )
     scores: tuple[Tile, ...] = (
         Tile(
             "How far off its scores are",
             points(ece.value),
             "points",
             f"{f'mean of {n}; ' if n > 1 else ''}a perfect model: up to {points(floor.q95)}",
-            help=PLAIN_ERROR,
+            help=PLAIN_ERROR.format(films=source.films),
         ),
     )
     few = ""
@@ -445,15 +451,14 @@ def _tiles(source: ClinicSource, findings: Findings, *, plain: bool) -> tuple[Ti
         few = f": below {FEW_EVENTS}, its curve is not judged" if findings.few(rarest) else ""
         scores = (
             Tile(
-                f"AUROC, mean of {auroc.settings.get('labels', n)}",
+                f"AUROC{auroc_mean}",
                 three(auroc.value),
                 interval=three_span(auroc.value, auroc.low, auroc.high),
                 note=auroc.reason,
-                help=f"{with_row_noun(GLOSSARY['auroc'])} Its interval is the mean of the "
-                "findings' bounds, which is wide enough however the findings are correlated.",
+                help=f"{with_row_noun(GLOSSARY['auroc'])}{bounds}",
             ),
             Tile(
-                f"ECE, mean of {n}",
+                f"ECE{ece_mean}",
                 points(ece.value, ece.low, ece.high),
                 "%",
                 interval=span(ece.low, ece.high),

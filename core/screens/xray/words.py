@@ -77,6 +77,7 @@ class ClinicSource:
     groups: str = ""
     weights: str = ""
     recalibrated: bool = False
+    plain: bool = False  # whether rows that are no films are pictures, as in plain words
 
     @classmethod
     def of(
@@ -124,7 +125,7 @@ class ClinicSource:
     @property
     def films(self) -> str:
         """What the rows are."""
-        return "films" if self.of_films else with_row_noun(UNIT)
+        return "films" if self.of_films else with_row_noun("pictures" if self.plain else UNIT)
 
     @property
     def reference_class(self) -> str:

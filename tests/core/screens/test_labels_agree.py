@@ -144,4 +144,4 @@ def test_the_sample_has_findings_of_both_directions(tmp_path):
         "Consolidation",
     ]
     (alone,) = label_verdicts([verdicts[0].audit])
-    assert labels_sentence([alone]).text == "The only one of the labels is overestimated."
+    assert labels_sentence([alone]).text == "The only label is overestimated."

@@ -128,7 +128,7 @@ def test_one_band_has_one_verdict_wherever_in_it_a_film_scores():
 
 def test_a_band_of_few_films_has_no_verdict_in_any_mark():
     few = reference([0.95] * 19, [0] * 19)  # far off, were there enough
-    assert film(0.95, known=few).band.reading == "no verdict: too few films at this score"
+    assert film(0.95, known=few).band.reading == "no verdict: too few at this score"
     assert tones(few)[-1] == "few"
     enough = reference([0.95] * 20, [0] * 20)
     assert film(0.95, known=enough).band.reading == "says more than it should"
@@ -144,9 +144,7 @@ def test_rows_are_sorted_by_score_and_the_chosen_one_is_shaded():
     found = views.findings_table([film(0.2, 0.9, known=known())], TECHNICAL, NOTE).written()
     assert [row.name for row in found] == ["Pleural Thickening", "Effusion"]
     assert [row.shaded for row in found] == [False, True]
-    assert (
-        found[1].cells[4].value == "no verdict: too few films at this score"
-    )  # no film of 10 to 20
+    assert found[1].cells[4].value == "no verdict: too few at this score"  # no film of 10 to 20
 
 
 def test_the_file_says_in_every_row_what_it_is_not_for():
