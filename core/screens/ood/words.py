@@ -127,19 +127,22 @@ def sentence(
             f"{percent(shifted.confidence)}."
         )
         before = f"On intact images: {percent(intact.accuracy)} and {percent(intact.confidence)}."
-    first += few_words(judged, plain=plain)
+    first += few_words(name, judged, plain=plain)
     threshold = "" if plain or effects is None else threshold_words(name, counts)
     second = (before, threshold, "" if plain else worth_words(judged))
     return Sentence((Phrase(first),), " ".join(filter(None, second)))
 
 
-def few_words(judged: ScoreSeparation, *, plain: bool) -> str:
+def few_words(name: SetName, judged: ScoreSeparation, *, plain: bool) -> str:
     """Return that a set has too few rows to tell anything of 100; empty where both have enough."""
-    kinds = ("ordinary {}", "unfamiliar {}") if plain else ("in-distribution {}", "{} of the set")
-    things = with_row_noun("pictures" if plain else "images")
+    inside, outside, things = "in-distribution {}", "{} of the set", "images"
+    if plain:
+        inside, things = "ordinary {}", "pictures"
+        outside = "damaged {}" if name.shifted else "unfamiliar {}"
+    things = things if name.shifted else with_row_noun(things)  # only pictures are corrupted
     few = [
         f"{count(n)} {kind.format(things[:-1] if n == 1 else things)}"
-        for n, kind in zip((judged.separation.n_in, judged.separation.n_out), kinds, strict=True)
+        for n, kind in ((judged.separation.n_in, inside), (judged.separation.n_out, outside))
         if n < FEW_ROWS
     ]
     one = len(few) == 1 and few[0].startswith("1 ")

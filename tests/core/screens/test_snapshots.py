@@ -400,7 +400,8 @@ def test_ood(snapshot, edition):
     }
     for data in ("20newsgroups", ""):
         with speaking_of(data):
-            said[f"few of {data or 'rows'}"] = ood_words.few_words(few, plain=plain)
+            name = ood_words.set_name("strangers")
+            said[f"few of {data or 'rows'}"] = ood_words.few_words(name, few, plain=plain)
     if plain:
         said["pictures"] = ood_words.plain_view(
             ood_words.set_name("svhn"), shown.judged, street.tally
