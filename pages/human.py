@@ -23,7 +23,10 @@ from pages.ui import (
 from pages.ui.markup import esc
 
 ROWS_SHOWN = 20
-EMPTY = "No votes yet. Upload people’s answers for these images."
+EMPTY = {  # in the full view, in plain words
+    False: "No votes yet. Upload people’s answers for these images.",
+    True: "No votes yet. Upload people’s answers for these pictures.",
+}
 NO_VOTES, SAMPLE = "This run has no votes.", "A sample with votes"
 UNFIT = {
     Task.TOP_LABEL: "states how sure each answer is, and no more",
@@ -43,7 +46,7 @@ def draw(run: open_runs.Run, split: str) -> None:
     rows = open_runs.predictions(run, split)
     if rows.votes is None or not rows.votes.voted.size:
         given = not visitor.off("upload")
-        words = with_row_noun(EMPTY) if given else NO_VOTES
+        words = with_row_noun(EMPTY[state.plain()]) if given else NO_VOTES
         widgets.sentence(Sentence((Phrase(words),)))
         drafts.bar(run)
         human.draw(run, split)
@@ -88,7 +91,8 @@ def below(view: HumanView) -> None:
     widgets.title(view.far_title, f"the first {min(ROWS_SHOWN, len(view.far_rows.rows))}")
     shown = replace(view.far_rows, rows=view.far_rows.rows[:ROWS_SHOWN])
     widgets.table(shown, key="table.human_rows")
-    widgets.save(view.far_rows, "human_rows", with_row_noun("More images, CSV"))
+    more = with_row_noun("More pictures, CSV" if state.plain() else "More images, CSV")
+    widgets.save(view.far_rows, "human_rows", more)
     widgets.caption(view.caption)
     with st.expander("What these numbers mean", key="human.words"):
         widgets.meanings((tile.label, tile.help) for tile in view.numbers if tile.help)

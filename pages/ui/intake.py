@@ -336,8 +336,8 @@ def _keep_history(open_run: Callable[[str], None], reading: "FileReading[History
 
 # Readings between which a file does not decide.
 READ = (
-    "NPZ, NPY, CSV, TSV, XLSX, Parquet, Feather, safetensors, PT, PTH, PKL, P, DAT, JSON, JSONL, "
-    "or a ZIP of one"
+    "NPZ, NPY, CSV, TSV, XLSX, Parquet, Feather, Arrow, safetensors, PT, PTH, PKL, P, DAT, JSON, "
+    "JSONL, EVAL, or a ZIP of one"
 )
 KIND_WORDS = {
     ScoreKind.LOGITS: "Logits",

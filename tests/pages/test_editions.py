@@ -28,6 +28,12 @@ PAGES = (
         ["AUROC", "Runs, sets and scores", "corruption by severity", "More numbers, and"],
     ),
     (
+        "ood",
+        {"run": "digits-fair"},
+        ["No unfamiliar pictures", "damaged pictures or a folder"],
+        ["No out-of-distribution images", "corrupted images or a folder"],
+    ),
+    (
         "compare",
         {"runs": "digits-fair,digits-overconfident"},
         ["looks off by", "Off by, points on average"],
@@ -38,6 +44,12 @@ PAGES = (
         {"run": "digits-crowd"},
         ["Same order", "Could it be made less sure?"],
         ["Soft NLL", "TVD", "Temperature on votes and on majority labels"],
+    ),
+    (
+        "human",
+        {"run": "digits-fair"},
+        ["answers for these pictures"],
+        ["answers for these images"],
     ),
     (
         "xray",

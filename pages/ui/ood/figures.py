@@ -40,7 +40,7 @@ AS_READ, FITTED = "read", "fitted"
 SCALINGS = {AS_READ: "As read", FITTED: "After temperature"}
 NONE_YET = {  # in the full view, in plain words
     False: "No out-of-distribution images to compare with yet.",
-    True: "No unfamiliar images to compare with yet.",
+    True: "No unfamiliar pictures to compare with yet.",
 }
 FOREIGN = (
     "comes from another run. If that is another model, the scores separate the models, not the "

@@ -332,16 +332,19 @@ def say_what_is_needed() -> None:
     """Say what is needed beside the run's own rows, with the way to have it computed."""
     if of_texts():
         widgets.second(
-            "Upload the model's scores on other texts, or train again with some classes left out: "
+            "Upload the model’s scores on other texts, or train again with some classes left out: "
             "their texts become such a set."
         )
         st.page_link(site.TRAIN.script, label="Train with classes left out", icon=site.TRAIN.icon)
         return
+    images, corrupted, other = "images", "corrupted images", "Evaluate on other images"
+    if state.plain():
+        images, corrupted, other = "pictures", "damaged pictures", "Try other pictures"
     widgets.second(
-        "Upload the model's scores on other images, or evaluate the model on street numbers, "
-        "corrupted images or a folder of your own."
+        f"Upload the model’s scores on other {images}, or evaluate the model on street numbers, "
+        f"{corrupted} or a folder of your own."
     )
-    st.page_link(site.EVALUATE.script, label="Evaluate on other images", icon=site.EVALUATE.icon)
+    st.page_link(site.EVALUATE.script, label=other, icon=site.EVALUATE.icon)
 
 
 def upload_popover(run: open_runs.Run) -> None:
@@ -353,7 +356,7 @@ def upload_popover(run: open_runs.Run) -> None:
 def drop_zone(run: open_runs.Run) -> None:
     """Draw the drop zone."""
     INTAKE.zone(
-        with_row_noun("Scores on other images"),
+        with_row_noun("Scores on other pictures" if state.plain() else "Scores on other images"),
         partial(_start, run),
         label_visibility="collapsed",
     )
