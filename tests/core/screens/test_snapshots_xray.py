@@ -423,7 +423,9 @@ def test_one_finding_in_use(snapshot, make_one):
         ),
     ]  # fmt: skip
     table = use.group_table(source, "view", groups)
-    said["groups"] = [table, use.group_card(source, "view", groups, table)]
+    of_groups = use.group_card(source, "view", groups, table)
+    hovers = [text for trace in of_groups.figure("light").data for text in trace.hovertext or ()]
+    said["groups"] = [table, of_groups, *hovers]
     test = HosmerLemeshow(statistic=31.26, df=8, p_value=0.00013, groups=10)
     said["Hosmer-Lemeshow"] = [
         use.hosmer_words(test, INDEPENDENT),
