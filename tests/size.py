@@ -40,17 +40,17 @@ BUDGETS: Final[dict[str, Size]] = {
     "core/jobs": Size(3_200, 15, 36),
     "core/library": Size(3_100, 13, 27),
     "core/losses": Size(2_150, 9, 12),
-    "core/metrics": Size(11_050, 29, 69),
+    "core/metrics": Size(11_100, 29, 69),
     "core/models": Size(1_800, 9, 10),
     "core/ood": Size(1_250, 5, 9),
     "core/readers": Size(16_350, 46, 153),
     "core/reports": Size(3_200, 10, 26),
-    "core/screens": Size(18_500, 54, 100),
+    "core/screens": Size(18_550, 54, 102),
     "core/studies": Size(3_300, 14, 15),
     "core/training": Size(4_500, 16, 32),
     "core/xray": Size(1_350, 7, 16),
     "pages": Size(18_000, 78, 161),
-    "all": Size(107_300, 390, 800),
+    "all": Size(107_400, 390, 800),
 }
 
 
