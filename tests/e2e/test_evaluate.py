@@ -110,11 +110,15 @@ def test_a_checkpoint_becomes_a_run_and_is_told_from_what_it_never_saw(open_page
     expect(page).to_have_title(re.compile("^Evaluate · .*small_cnn on Digits.* · Candor$"))
     page.get_by_role("button", name="Open in Reliability").click()
     expect(page).to_have_url(re.compile("/reliability.*run="))
-    expect(page.locator(".c-eyebrow")).to_contain_text("small_cnn on Digits")
+    expect(page.get_by_role("combobox", name="Run", exact=True)).to_have_value(
+        "small_cnn on Digits"
+    )
     page.goto(here)  # a fresh session: the link is enough
     page.get_by_role("button", name="Open in Out of distribution").click()
     expect(page).to_have_url(re.compile("/ood.*run="))
-    expect(page.locator(".c-eyebrow")).to_contain_text("small_cnn on Digits")
+    expect(page.get_by_role("combobox", name="Run", exact=True)).to_have_value(
+        "small_cnn on Digits"
+    )
     settled(page)
     passes = page.get_by_text(re.compile("The threshold that passes"))
     before = passes.inner_text()
