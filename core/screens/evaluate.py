@@ -553,15 +553,15 @@ def sentence(
         if line.score.metric == "auroc":
             assert line.score.value is not None
             number, ends = FORMS[words.auroc](line.score.value, line.score.low, line.score.high)
-            before, ranks, among = words.ranks
+            before, ranks, before_count = words.ranks
             first = f"{before}{name} {ranks} {number}"
         else:
-            ends, (write, among) = span(line.score.low, line.score.high), words.result
+            ends, (write, before_count) = span(line.score.low, line.score.high), words.result
             first = f"{name} is right {write(line.score.value)}"
         parts = (
             Phrase(first),
             Phrase(f" ({ends})" if ends else "", unbroken=True),
-            Phrase(f" {among} {count(line.n)} {rows}."),
+            Phrase(f" {before_count} {count(line.n)} {rows}."),
         )
         return Sentence(parts, judged.text)
     if job.state is JobState.SUCCEEDED:

@@ -343,8 +343,8 @@ def expire() -> None:
 
 def held_bytes(session: str | None = None) -> int:
     """Return the bytes of uploads in memory, of one session or of all."""
-    held = streamlit_internals.uploaded_bytes(session)
-    return held + (_ARRIVING.total() if session is None else _ARRIVING[session])
+    uploaded = streamlit_internals.uploaded_bytes(session)
+    return uploaded + (_ARRIVING.total() if session is None else _ARRIVING[session])
 
 
 def _check(session: str, size: int) -> None:
